@@ -30,13 +30,16 @@ LIGHT_ROOMS = tuple(
 """The beginnings of the names of modules that compute no results."""
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<module>convrag\b[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#;]*)"
+    r"^[ \t]*"
+    r"(?:from[ \t]+(?P<module>convrag\b[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#;]*)"
     r"|import[ \t]+(?P<modules>[^\n#;]*))",
     re.MULTILINE,
 )
-_SUFFIXES = frozenset(
-    ".py .so .pyd .jinja .jinja2 .j2 .txt .md .json .yaml .yml .toml".split(),
-)
+_SUFFIXES = {
+    *(".py", ".so", ".pyd"),
+    *(".jinja", ".jinja2", ".j2", ".txt", ".md"),
+    *(".json", ".yaml", ".yml", ".toml"),
+}
 """The suffixes of files that count in a package."""
 
 
@@ -107,7 +110,7 @@ def find_places(top: str) -> tuple[Path, ...]:
 
 @cache
 def _read_package(places: tuple[Path, ...]) -> tuple[str, frozenset[str]]:
-    """Return a hash of the files of a package, and the dotted names that it imports from convrag."""
+    """Return a hash of a package's files, and the dotted names that it imports from convrag."""
     files = _list_files(places)
     texts = (read_text(path) for path in files if path.suffix == ".py")
     return _hash_files(files), frozenset(name for text in texts for name in find_imports(text))
@@ -165,7 +168,7 @@ def _hash_functions(cls: type) -> str:
 
 
 def _describe_code(value: Any) -> Any:
-    """Describe the code of a function, or a constant in it, without the place where it was typed."""
+    """Describe the code of a function, or a constant in it, wherever it was typed."""
     if isinstance(value, CodeType):
         constants = [_describe_code(each) for each in value.co_consts]
         return [value.co_code.hex(), value.co_names, value.co_varnames, constants]
@@ -187,13 +190,13 @@ def find_imported_modules(names: Iterable[str]) -> list[str]:
         The modules, sorted.
     """
     found: set[str] = set()
-    waiting = [module for name in names for module in _resolve(name)]
-    while waiting:
-        module = waiting.pop()
+    queue = [module for name in names for module in _resolve(name)]
+    while queue:
+        module = queue.pop()
         if module in found or module.startswith(LIGHT_ROOMS):
             continue
         found.add(module)
-        waiting += _find_direct_imports(module)
+        queue += _find_direct_imports(module)
     return sorted(found)
 
 

@@ -110,7 +110,7 @@ def collect_libraries(cls: type[Stage]) -> tuple[str, ...]:
 
 @cache
 def find_version(name: str) -> str:
-    """Find the version of a distribution, or of the one that has a module; empty if there is none."""
+    """Find the version of a distribution, or of the one that has a module; empty if none has it."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -146,7 +146,7 @@ def _find_outside_imports(cls: type) -> frozenset[tuple[str, str]]:
 
 @cache
 def _may_reach_libraries(module: str) -> bool:
-    """Whether a module, or one of convrag's that it imports, names libraries; else it is not read."""
+    """Whether a module may lead to one that names libraries; the others are not read."""
     if module.partition(".")[0] != CONVRAG:
         return True
     if module.startswith(_ROOMS_WITHOUT_LIBRARIES):
@@ -176,7 +176,7 @@ def _find_references(reference: Reference) -> Iterator[Reference]:
 
 
 def _resolve(code: Code, name: str, module: Module) -> Iterator[Reference]:
-    """Yield where the names that a piece of code uses are from; local names and built-ins are not."""
+    """Yield where the names that a piece of code uses are from, without its local names."""
     imports = {**module.imports, **code.imports}
     for used, attribute in code.names:
         if used in _IMPORTERS:

@@ -181,7 +181,7 @@ class _Results:
         return dict(zip(missing, (result for _, result in encoded), strict=True))
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[Any, float]]:
-        """Return key -> (result, seconds it took to compute); unreadable entries count as absent."""
+        """Return key -> (result, seconds to compute it); unreadable entries count as absent."""
         found: dict[str, tuple[Any, float]] = {}
         for key, (data, seconds) in self.store.entries.find(keys).items():
             try:
@@ -219,7 +219,7 @@ class _Results:
                 raise CannotBeKept("", problem) from error
 
     def split(self, rows: Any, count: int, each: str) -> list[Any]:
-        """Split the result for `count` items. Raises ConvragError unless there is a row for each."""
+        """Split the result for some items. Raises ConvragError unless there is a row for each."""
         with self._explained():
             split = self.codec.split(rows)
         if len(split) != count:
@@ -264,9 +264,8 @@ def _remember_call(
 ) -> Callable[..., Any]:
     """Wrap a method whose calls have one key each."""
     signature = inspect.signature(method)
-    call_method = (
-        release_slot()(method) if isinstance(stage, LLM) else method
-    )  # it waits for a server
+    # A language model's method waits for a server
+    call_method = release_slot()(method) if isinstance(stage, LLM) else method
 
     @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:

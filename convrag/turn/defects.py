@@ -78,7 +78,7 @@ def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
 
 
 def _make_type_error(stage: Stage, method: str, result: Any, wanted: str) -> StageFault:
-    """Make the error for a result of another type, which has the same name in each turn: "a str"."""
+    """Make the error for a result of another type; it is the same in each turn."""
     returned = "None"
     if result is not None:
         name = type(result).__name__

@@ -30,7 +30,7 @@ from convrag.turn.defects import explain_build_error, explain_error, guard_numbe
 log = logging.getLogger(__name__)
 
 LIMIT = 64
-"""The number of stages in the pool: enough for the runs of a grid to share, few enough for memory."""
+"""The number of stages in the pool: enough for a grid to share, few enough for memory."""
 
 
 class StagePool(ForkAware):

@@ -401,7 +401,7 @@ class TurnInProgress:
         yield "generator", self.generate
 
     def _plans_searches(self) -> bool:
-        """Whether the search decides for what this turn searches; an edited query is searched once."""
+        """Whether the search decides what this turn searches for; an edited query is searched once."""
         search = self.stages.search
         return search is not None and search.several and self.options.query is None
 
