@@ -135,7 +135,7 @@ def hold(lock: threading.Lock) -> Iterator[None]:
 
 @contextmanager
 def when_cancelled(callback: Callable[[], None]) -> Iterator[None]:
-    """Call a function if the calls of this thread are cancelled during the block, or were before."""
+    """Call a function if the calls of this thread are cancelled, in the block or before it."""
     current = _current.get()
     with current.call_when_cancelled(callback) if current else nullcontext():
         yield

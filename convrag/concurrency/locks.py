@@ -255,7 +255,7 @@ _locks: WeakValueDictionary[Path, KeyLocks] = WeakValueDictionary()
 
 
 def get_locks(folder: Path) -> KeyLocks:
-    """Return the locks of a folder: one object in this process, as long as anything refers to it."""
+    """Return the locks of a folder: one object in this process, as long as it is in use."""
     folder = folder.resolve()
     with creation_lock:
         locks = _locks.get(folder)

@@ -1,4 +1,4 @@
-"""Streams: the pieces of a reply on their way to a listener, and the events of a thread to a loop."""
+"""Streams: pieces of a reply for a listener, and events of a thread for a loop."""
 
 import threading
 from codecs import getincrementaldecoder
@@ -139,7 +139,7 @@ class Stream(Generic[E, T]):
         self.cancellation.cancel()
 
     def __iter__(self) -> Iterator[E]:
-        """Yield the events in order; closing the iterator, as leaving a loop does, cancels the work.
+        """Yield the events in order; leaving the loop closes the iterator and cancels the work.
 
         Raises:
             RuntimeError: the stream was iterated over before.
@@ -198,7 +198,7 @@ class Stream(Generic[E, T]):
             raise self.error
 
     def _send(self, event: E) -> None:
-        """Add an event, in the thread of the work. Raises Cancelled once the stream is cancelled."""
+        """Add an event. Raises Cancelled once the stream is cancelled."""
         self.cancellation.check()
         self.events.append(event)
         self.wake()

@@ -62,7 +62,7 @@ class StageFinished(NamedTuple):
 
 
 Listener = Callable[[Any], None]
-"""A function that is called with each piece of the answer, and with each StageFinished if asked."""
+"""A function that is called with each piece of the answer, and with each StageFinished."""
 
 
 class Audience(NamedTuple):
@@ -401,7 +401,7 @@ class TurnInProgress:
         yield "generator", self.generate
 
     def _plans_searches(self) -> bool:
-        """Whether the search decides what this turn searches for; an edited query is searched once."""
+        """Whether the search plans what this turn searches for; an edited query is not planned."""
         search = self.stages.search
         return search is not None and search.several and self.options.query is None
 
