@@ -69,7 +69,7 @@ class Transactions(Protocol):
     name: str
     """The name of the database in messages."""
     serial: str
-    """The SQL type of a column whose numbers are never reused: "integer PRIMARY KEY AUTOINCREMENT"."""
+    """The SQL type of a number that is never reused: "integer PRIMARY KEY AUTOINCREMENT"."""
 
     def read(self) -> AbstractContextManager[Statements]:
         """Begin a transaction that only reads, and sees the database at one moment."""

@@ -1,4 +1,4 @@
-"""Records of turns, reports, summaries of runs, and cells of sweeps. All are immutable plain data."""
+"""Records of turns, reports, summaries of runs, cells of sweeps. All are immutable plain data."""
 
 from __future__ import annotations
 
