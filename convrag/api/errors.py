@@ -100,7 +100,8 @@ class StageFault(ConvragError):
 class JobLost(ConvragError):
     """A job of a grid ended without a result: its process was killed, or its machine failed.
 
-    The cell has failed. A launcher gives it as the value of a failed JobReturn, so that the grid's other cells go on.
+    The cell has failed. A launcher gives it as the value of a failed JobReturn, so that the grid's
+    other cells go on.
     """
 
     exit_status = 1
@@ -327,9 +328,8 @@ def locate_function(function: Callable[..., Any]) -> str:
 def find_package(thing: object) -> str:
     """Return the top-level package of a module's name, a class, a function or an object."""
     if isinstance(thing, str):
-        module = thing
-    else:
-        module = getattr(thing, "__module__", None) or getattr(thing, "__name__", "")
+        return thing.partition(".")[0]
+    module = getattr(thing, "__module__", None) or getattr(thing, "__name__", "")
     return str(module).partition(".")[0]
 
 

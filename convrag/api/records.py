@@ -137,7 +137,8 @@ class Run:
             are not called then.
 
     Example:
-        >>> Run(Path("outputs/now"), {"rewriter": {"_option_": "mmr"}}, conversations=8, turns=49).sweep
+        >>> run = Run(Path("outputs/now"), {"top_k": 10}, conversations=8, turns=49)
+        >>> run.sweep
         ''
     """
 

@@ -53,8 +53,6 @@ _ROOMS_WITHOUT_LIBRARIES = (
 _IMPORTERS = ("import_module", "__import__")
 """The functions that import modules by computed names."""
 
-_LEAVES = frozenset({ast.Constant, ast.Load, ast.Store, ast.Pass})
-
 _HARMLESS_DECORATORS = {"cache", "lru_cache", "contextmanager", "asynccontextmanager", "dataclass"}
 """Decorators that register nothing."""
 
@@ -293,24 +291,29 @@ def _read_code(node: ast.AST, code: Code, package: str) -> None:
     stack = [node]
     while stack:
         node = stack.pop()
-        kind = type(node)
-        if kind is ast.Name:
+        if isinstance(node, ast.Name):
             code.names.add((node.id, ""))
-        elif kind is ast.Attribute and type(node.value) is ast.Name:
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             code.names.add((node.value.id, node.attr))
-        elif kind is ast.Import or kind is ast.ImportFrom:
+        elif isinstance(node, ast.Import | ast.ImportFrom):
             imports = _read_import(node, package)
             code.imports.update(imports)
-            if kind is ast.Import:  # it may be wanted for what it registers
+            if isinstance(node, ast.Import):  # it may be wanted for what it registers
                 code.names.update((name, "") for name in imports)
-        elif kind not in _LEAVES:
-            for name in kind._fields:
-                if name != "returns" and not (name == "annotation" and kind is ast.arg):
-                    child = getattr(node, name, None)
-                    if isinstance(child, list):
-                        stack += [each for each in child if isinstance(each, ast.AST)]
-                    elif isinstance(child, ast.AST):
-                        stack.append(child)
+        else:
+            stack += _list_children(node)
+
+
+def _list_children(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes below a node, without the annotations of functions."""
+    for name in node._fields:
+        if name == "returns" or (name == "annotation" and isinstance(node, ast.arg)):
+            continue
+        child = getattr(node, name, None)
+        if isinstance(child, ast.AST):
+            yield child
+        elif isinstance(child, list):
+            yield from (each for each in child if isinstance(each, ast.AST))
 
 
 def _read_import(node: ast.Import | ast.ImportFrom, package: str) -> dict[str, Reference]:
