@@ -383,7 +383,7 @@ def hash_id(conversation_id: str) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Escape null characters as "\0" and half surrogate pairs as "\ud83d": databases refuse them."""
+    r"""Escape null characters ("\0") and half surrogate pairs ("\ud83d"), which databases refuse."""
     escaped = text.replace("\\", "\\\\").replace("\0", "\\0")
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
 
