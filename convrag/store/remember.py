@@ -333,13 +333,12 @@ def _count_call(
     if not isinstance(result, Completion):
         add_usage(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))
         return
-    is_model = isinstance(stage, LLM)
-    if is_model and stage.tasks is not None:  # its tokens are words that rules have read
+    if isinstance(stage, LLM) and stage.tasks is not None:  # its tokens are words of rules
         result = replace(result, prompt_tokens=0, completion_tokens=0, cached_tokens=0)
     add_usage(_compute_usage(result, reused=reused))
     add_reply(arguments["prompt"], result)
     listener = current_listener()
-    was_streamed = not reused and is_model and stage.streams
+    was_streamed = isinstance(stage, LLM) and stage.streams and not reused
     if listener and not was_streamed:
         listener(result.text)
 

@@ -132,7 +132,7 @@ class PostgresEntries(ForkAware):
         finally:
             with self._session_lock, suppress(psycopg.Error):
                 # The locks of a session that was lost are free
-                if self._session is session:
+                if session is not None and self._session is session:
                     session.execute("SELECT pg_advisory_unlock(%s)", [number])
 
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

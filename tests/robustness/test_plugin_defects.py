@@ -142,6 +142,13 @@ def test_an_error_before_the_first_turn_names_plugin_file_and_line(
             "None, which is no str",
             1,
         ),
+        (
+            "ranker",
+            "def score(self, q, texts): return [float('nan')] * len(texts)",
+            "reranker=mine",
+            "score returned NaN, which is not a number to sort by",
+            3,
+        ),
     ],
 )
 def test_a_result_of_the_wrong_type_is_the_plugin_s_defect(
