@@ -123,7 +123,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class MemoryView:
-    """What the later stages of a turn see of the history.
+    """The part of the history that the later stages of a turn see.
 
     Args:
         history: turns, oldest first: the conversation's, and turns that the memory has made of

@@ -133,8 +133,8 @@ class Run:
         notes: notes of its stages for a reader of the scores.
         prompts: the templates by place and task ("rewriter.rewrite").
         sweep: the id of its sweep; empty for a single run.
-        reused: whether the results are those of an earlier run of the same command; the observers
-            are not called then.
+        reused: whether the results come from an earlier run of the same command; the observers are
+            not called then.
 
     Example:
         >>> run = Run(Path("outputs/now"), {"top_k": 10}, conversations=8, turns=49)
@@ -201,7 +201,7 @@ class Measurement(dict[str, Mapping[str, float]]):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The scores of some of a run's turns, such as those of a domain.
+    """The scores of some of a run's turns, such as the turns of a domain.
 
     Args:
         turns: the number of turns that were scored.

@@ -96,7 +96,7 @@ def _replace_references(text: str) -> str:
 def list_held_secrets() -> dict[str, str]:
     """List the environment's variables with secrets: name -> value.
 
-    Their names are those of secrets, and their values can be neither a word nor a path.
+    They are named like secrets, and their values can be neither a word nor a path.
     """
     return {
         name: value

@@ -237,8 +237,9 @@ class Ranker(Stage):
     @abstractmethod
     @remembered(array="float64")
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score n texts for a query: (n,) scores, higher is better. Texts with equal scores keep
-        their order.
+        """Score n texts for a query: (n,) scores, higher is better.
+
+        Texts with equal scores keep their order.
 
         If a reranker raises, or a score is NaN, the passages keep the retriever's order, and the
         turn's record has the reason.

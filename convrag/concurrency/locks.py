@@ -6,9 +6,9 @@ others wait.
 A key is one byte of the lock file, at an offset that is a hash of the key. These locks use `fcntl`,
 since libraries such as `filelock` lock whole files. A file for each key would be 500 open files for
 a batch of 500 keys. A few files that the keys share would be a deadlock: a stage that holds the
-lock of its own call asks for that of a call to another stage, and where two calls share a lock, two
-processes may wait for each other. Windows has no `fcntl`: only the threads of one process wait for
-each other there, and a warning says so.
+lock of its own call asks for the lock of a call to another stage, and where two calls share a lock,
+two processes may wait for each other. Windows has no `fcntl`: only the threads of one process wait
+for each other there, and a warning says so.
 
 The lock of a folder is `filelock`'s, which works on Windows too, is free when its process is
 killed, and does not pass to a forked child. The lock file says who holds it, and exists only

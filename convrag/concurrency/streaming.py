@@ -93,7 +93,7 @@ class Stream(Generic[E, T]):
         self._ended = threading.Event()
         self._records: list[T] = []
         self.error: BaseException | None = None
-        """What the work raised."""
+        """The error that ended the work."""
         self.events: deque[E] = deque()
         """The events that nobody has taken yet."""
         self.wake: Callable[[], None] = self._has_news.set

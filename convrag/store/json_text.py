@@ -3,7 +3,7 @@
 The standard (RFC 8259) has no NaN and no infinity, and numbers here are small enough to compute
 with:
 
-    parse_json('{"score": NaN}')     raises ValueError: NaN is no number of JSON
+    parse_json('{"score": NaN}')     raises ValueError: NaN is not a JSON number
     format_json({"score": nan})      gives '{"score": null}'
 
 With marks, `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again. These come
@@ -55,7 +55,7 @@ def format_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _parse_finite_float(text: str) -> float:

@@ -66,11 +66,11 @@ class Reference(NamedTuple):
 
 @dataclass
 class Code:
-    """What a piece of code uses.
+    """The names and imports of a piece of code.
 
     Args:
         names: (name, first attribute) of each name that it reads; the attribute may be empty.
-        imports: what its own import statements bind: name -> where it is from.
+        imports: the names that its own import statements bind -> where they are from.
     """
 
     names: set[tuple[str, str]] = field(default_factory=set)
@@ -84,7 +84,7 @@ class Module:
     Args:
         definitions: name -> the code of its definitions.
         statements: code that runs or registers something whenever the module is imported.
-        imports: what its import statements bind: name -> where it is from.
+        imports: the names that its import statements bind -> where they are from.
         constants: the values of LIBRARIES and REPLY_LIBRARIES.
     """
 

@@ -187,7 +187,7 @@ class _Results:
             try:
                 found[key] = self.codec.decode(data), seconds
             except ImportError:
-                raise  # a library that cannot be imported is no damage
+                raise  # a missing library is not damage
             except Exception as error:  # damaged data may raise anything
                 self._warn(error)
         return found
@@ -205,7 +205,7 @@ class _Results:
         if self.is_paid and not is_reply and self.name.endswith(".complete"):
             kind = type(result).__name__
             raise ConvragError(
-                f"{self.name} returned a {kind}, which is no Completion ({self._place})"
+                f"{self.name} returned a {kind}, which is not a Completion ({self._place})"
             )
         with self._explained():
             if is_reply:

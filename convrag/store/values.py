@@ -87,11 +87,11 @@ class ArrayCodec:
         except Exception as error:  # rows of different lengths; a tensor on another device
             raise CannotBeKept("", f"no array ({error})") from error
         if array.dtype.kind not in "biuf":
-            raise CannotBeKept("", f"{array.dtype} values, which are no {self.dtype}")
+            raise CannotBeKept("", f"{array.dtype} values, which are not {self.dtype}")
         with np.errstate(all="ignore"):
             converted = array.astype(dtype)
         if dtype.kind in "biu" and not np.array_equal(converted, array):
-            raise CannotBeKept("", f"{array.dtype} values, and some are no {self.dtype}")
+            raise CannotBeKept("", f"{array.dtype} values, and some are not {self.dtype}")
         return converted
 
     def _get_stored_dtype(self) -> np.dtype[Any]:

@@ -79,12 +79,13 @@ def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
 
 def _make_type_error(stage: Stage, method: str, result: Any, wanted: str) -> StageFault:
     """Make the error for a result of another type; it is the same in each turn."""
-    returned = "None"
-    if result is not None:
-        name = type(result).__name__
-        article = "an" if name[0] in "aeiouAEIOU" else "a"
-        returned = f"{article} {name}"
-    return make_error(stage, f"{method} returned {returned}, which is no {wanted}", method)
+    returned = "None" if result is None else _add_article(type(result).__name__)
+    problem = f"{method} returned {returned}, which is not {_add_article(wanted)}"
+    return make_error(stage, problem, method)
+
+
+def _add_article(name: str) -> str:
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
 _NOTES = {"fallback": str, "trace": Mapping}

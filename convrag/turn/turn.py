@@ -134,8 +134,9 @@ class TurnInProgress:
     """The stage that runs, or ran last."""
 
     def run(self) -> TurnRecord:
-        """Run all stages, and tell the observers. A stage that fails without a fallback ends the
-        turn.
+        """Run all stages, and call the observers.
+
+        A stage that fails without a fallback ends the turn.
 
         Raises:
             RunStopped: the run must stop.

@@ -373,7 +373,9 @@ def _open_transactions(database: str) -> Transactions:
         return open_database(database, "conversations").open_transactions()
     path = unquote(place.removeprefix("/")) if is_address else database
     if not path.strip() or "\0" in path:
-        raise ConfigError(f"conversations: {path!r} is no name of a file; conversations.db is one")
+        raise ConfigError(
+            f"conversations: {path!r} is not the name of a file; conversations.db is one"
+        )
     return SqliteTransactions(Path(path).expanduser().absolute())
 
 
@@ -383,7 +385,7 @@ def hash_id(conversation_id: str) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Escape null characters ("\0") and half surrogate pairs ("\ud83d"), which databases refuse."""
+    r"""Escape null characters ("\0") and half surrogate pairs ("\ud83d") for databases."""
     escaped = text.replace("\\", "\\\\").replace("\0", "\\0")
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -14,7 +14,7 @@ BUSY_SECONDS = 30
 """Seconds for which a statement waits for SQLite's lock, which another process may hold."""
 
 ADVICE = "Name another, or move this one away."
-"""What to do with a file that cannot be used."""
+"""The end of a message about a file that cannot be used."""
 
 
 class SqliteTransactions(ForkAware):

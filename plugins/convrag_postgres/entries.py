@@ -93,8 +93,9 @@ class PostgresEntries(ForkAware):
             self._has_tables = True
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
-        """Return key -> (value, seconds) of the sound entries. Damaged ones count as absent: they
-        are put anew.
+        """Return key -> (value, seconds) of the sound entries.
+
+        Damaged entries count as absent, so that they are computed again.
         """
         found: dict[str, tuple[bytes, float]] = {}
         wanted = iter(keys)
