@@ -132,8 +132,8 @@ class PostgresEntries(ForkAware):
             yield
         finally:
             with self._session_lock, suppress(psycopg.Error):
-                # The locks of a session that was lost are free
-                if session is not None and self._session is session:
+                is_current = self._session is session  # the locks of a lost session are free
+                if is_current:
                     session.execute("SELECT pg_advisory_unlock(%s)", [number])
 
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
