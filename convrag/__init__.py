@@ -82,21 +82,23 @@ _LAZY = {
     "read_run": "convrag.run.run_result",
     "Conversations": "convrag.turn.conversations",
 }
-"""Name -> module of names that are imported at their first use (PEP 562), since they import Hydra
-or SQLite.
+"""Name -> its module, which is imported at the first use of the name (PEP 562).
+
+These modules import Hydra or SQLite.
 """
 
-_TAKEN = {
+_IMPORTED = {
     name for name, each in vars().items() if getattr(each, "__module__", "").startswith("convrag.")
 }
-__all__ = sorted({*_TAKEN, "hookimpl", *_LAZY})
+__all__ = sorted({*_IMPORTED, "hookimpl", *_LAZY})
 
 
 def __getattr__(name: str) -> Any:
     """Import a name of `_LAZY` at its first use."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(_LAZY[name]), name)
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
     return value
 
 

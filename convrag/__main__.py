@@ -7,9 +7,8 @@ import sys
 
 def main() -> None:
     """Run the command and exit."""
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a script's background job was told to ignore it
+    # A background job of a script begins with SIGINT ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         # Modules stay until the end: to look for garbage among them takes a sixth of --help
         gc.disable()
@@ -18,9 +17,8 @@ def main() -> None:
         gc.freeze()
         gc.enable()
         run()
-    except (
-        KeyboardInterrupt
-    ):  # before it watches signals: importing its libraries takes most of a start
+    except KeyboardInterrupt:
+        # It came while the libraries were imported, before the command handles signals
         sys.stderr.write("convrag: interrupted.\n")
         sys.exit(130)
 

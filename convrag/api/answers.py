@@ -12,8 +12,8 @@ class PassageSpan:
     """A part of a passage.
 
     Args:
-        passage_id: of the passage.
-        start: of the part in `passage.text`, in characters from 0.
+        passage_id: the id of the passage.
+        start: the first character of the part in `passage.text`, from 0.
         end: the character after its last one.
 
     Example:
@@ -31,7 +31,7 @@ class Support:
     """A statement of an answer, and the parts of passages that it rests on.
 
     Args:
-        start: of the statement in `answer.text`, in characters from 0.
+        start: the first character of the statement in `answer.text`, from 0.
         end: the character after its last one.
         spans: the parts of passages.
 
@@ -55,9 +55,9 @@ class Answer:
         citations: ids of passages in the evidence, in order of first mention.
         trace: how it was made, as plain data, for the record. Its `fallback` says why the generator
             could not do its work as chosen.
-        support: which parts of the passages its statements rest on, where the generator knows that;
-            what shows the answer marks them. In passages that are not named there, it marks the
-            sentences with the same words.
+        support: the parts of passages that its statements rest on, if the generator knows them.
+            They are marked where the answer is shown; in passages that are not named here, the
+            sentences with the same words are.
 
     Example:
         >>> Answer("About eighty degrees [1].", ("tea-2",)).citations
@@ -70,8 +70,6 @@ class Answer:
     support: tuple[Support, ...] = ()
 
     def find_spans(self, passage_id: str) -> list[tuple[int, int]]:
-        """Find the parts of a passage that the answer rests on, as (start, end), in order; none
-        where it is unknown.
-        """
+        """Find the parts of a passage that the answer rests on, as (start, end), in order."""
         spans = (span for support in self.support for span in support.spans)
         return sorted({(span.start, span.end) for span in spans if span.passage_id == passage_id})

@@ -1,4 +1,4 @@
-"""Calls of language models: messages, prompts, replies, and what they cost. All of it is immutable plain data."""
+"""Calls of language models: messages, prompts, replies and costs. All are immutable plain data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Message(NamedTuple):
     """One chat message, as it is sent to a model.
 
     Args:
-        role: who says it: "system", "user" or "assistant".
+        role: the speaker: "system", "user" or "assistant".
         content: the text.
 
     Example:
@@ -33,17 +33,18 @@ class Prompt:
     `task` and `inputs`.
 
     Args:
-        task: what is asked for ("rewrite", "answer").
-        messages: as they are sent.
-        inputs: what the messages were made of, by name.
+        task: the name of what is asked for ("rewrite", "answer").
+        messages: the messages as they are sent.
+        inputs: the values that the messages were made of, by name.
         sampling: parameters that override the llm's (temperature, max_tokens, ...).
-        attempt: counts from 0. A second attempt is a new call, so the remembered reply to the first
-            is not used.
-        room: tokens that the reply needs: a smaller max_tokens of the llm's own is raised to them.
+        attempt: counts from 0. A second attempt is a new call, so the cached reply to the first is
+            not used.
+        room: tokens that the reply needs; a smaller max_tokens of the llm's own is raised to them.
 
     Example:
         >>> from dataclasses import replace
-        >>> prompt = Prompt("rewrite", (Message("user", "Rewrite: And mine?"),), {"question": "And mine?"})
+        >>> messages = (Message("user", "Rewrite: And mine?"),)
+        >>> prompt = Prompt("rewrite", messages, {"question": "And mine?"})
         >>> replace(prompt, sampling={"temperature": 0.0}, attempt=1).attempt
         1
     """
@@ -61,23 +62,23 @@ class Completion:
     """A model's reply.
 
     Args:
-        text: the reply; where the model calls tools instead (`tools` in the sampling), its calls as
-            JSON, a list of objects with `name` and `arguments`, a text in which the model wrote
-            them as JSON.
-        prompt_tokens: of the prompt, as the model counts.
-        completion_tokens: of the reply.
-        cached_tokens: of the prompt's, those that the provider had cached.
-        cost_usd: of the call, in US dollars; None if the price is not known.
-        seconds: of the original call, also where the reply comes from the store.
+        text: the reply; if the model calls tools instead (`tools` in the sampling), its calls as
+            JSON: a list of objects with `name` and `arguments`, the latter a text with the JSON
+            that the model wrote.
+        prompt_tokens: tokens of the prompt, as the model counts.
+        completion_tokens: tokens of the reply.
+        cached_tokens: prompt tokens that the provider had cached.
+        cost_usd: the cost of the call in US dollars; None if the price is not known.
+        seconds: the time of the original call, also if the reply comes from the store.
         retries: calls that failed before this one.
-        model: that replied, as the provider names it.
-        finish_reason: why the model ended it, as OpenAI names it: stop, length (cut at max_tokens),
-            content_filter; empty if that is not known.
-        first_words: likely first tokens -> the logarithm of their probability, where `logprobs` was
-            asked for and the server gives them.
+        model: the model that replied, as the provider names it.
+        finish_reason: why the model ended the reply, as OpenAI names it: stop, length (cut at
+            max_tokens), content_filter; empty if that is not known.
+        first_words: likely first tokens -> the logarithm of their probability, if `logprobs` was
+            asked for and the server returns them.
 
     Example:
-        >>> Completion("How hot should green tea be?", prompt_tokens=31, completion_tokens=7, cost_usd=0.0001).text
+        >>> Completion("How hot should green tea be?", prompt_tokens=31, cost_usd=0.0001).text
         'How hot should green tea be?'
     """
 
@@ -98,18 +99,18 @@ class Usage:
     """The calls, tokens, costs and times of one stage in one turn.
 
     Args:
-        calls: made in this run.
-        reused: answered from the store. Tokens count for both.
-        prompt_tokens: of all prompts; 0 where no language model was asked, but rules (`LLM.tasks`).
-        completion_tokens: of all replies.
+        calls: calls that were made in this run.
+        reused: calls that were answered from the store. Tokens count for both.
+        prompt_tokens: tokens of all prompts; 0 if only rules were asked (`LLM.tasks`).
+        completion_tokens: tokens of all replies.
         cached_tokens: prompt tokens that the provider had cached.
-        cost_usd: what all calls cost when they were made, in US dollars.
-        spent_usd: what was spent in this run.
+        cost_usd: the cost of all calls when they were made, in US dollars.
+        spent_usd: the cost of the calls that were made in this run.
         unpriced: replies without a known price.
-        seconds: spent in this run waiting for replies.
+        seconds: time spent in this run waiting for replies.
         retries: calls that failed and were made again.
-        reused_seconds: that the reused calls took when they were made, if known.
-        failed: of the calls, those that raised an error.
+        reused_seconds: time that the reused calls took when they were made, if it is known.
+        failed: calls that raised an error.
         cut: replies that ended at max_tokens.
         filtered: replies that the provider's content filter ended.
 
@@ -135,7 +136,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Those of prompts and replies together; 0 where no language model was asked."""
+        """Tokens of prompts and replies together; 0 if no language model was asked."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:

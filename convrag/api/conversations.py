@@ -1,4 +1,7 @@
-"""Conversations: turns, the question of a turn, and what of the history a memory passes on. All of it is immutable plain data."""
+"""Conversations: turns, the question of a turn, and what of the history a memory passes on.
+
+All of it is immutable plain data.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,15 @@ from convrag.api.queries import Query
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A user's utterance and the answer to it: a row of a data set, or an exchange in a question's history.
+    """A user's utterance and its answer: a row of a data set, or an exchange in a history.
 
     Args:
         id: unique in the data set; by custom "conversation<::>number".
-        question: what the user said.
-        answer: what was answered; empty where there is no answer: of a failed turn, say.
-        passages: those that the answer is based on.
-        labels: of the data set ("answerability": "ANSWERABLE"); a turn in a question's history has
-            none.
+        question: the user's utterance.
+        answer: the answer; empty if there is none, as in a failed turn.
+        passages: the passages that the answer is based on.
+        labels: labels of the data set ("answerability": "ANSWERABLE"); a turn in a question's
+            history has none.
         shown: the evidence as the model saw it, if that is known.
 
     Example:
@@ -43,11 +46,10 @@ class Conversation:
 
     Args:
         id: unique in the data set.
-        turns: what is asked, in order; at least one.
+        turns: the turns to ask, in order; at least one.
         domain: the name of the corpus that it is about.
         profile: personal statements of the user ("I'm vegetarian."), which hold in every turn.
-        history: exchanges before the first of the turns: given with their answers, and not asked
-            again.
+        history: exchanges before the first turn: given with their answers, and not asked again.
 
     Example:
         >>> Conversation("tea", (Turn("tea<::>1", "Why does a kettle whistle?"),)).domain
@@ -66,23 +68,23 @@ class Question:
     """The question of the current turn, with its conversation's history.
 
     Args:
-        text: what the user said.
-        conversation_id: of the conversation.
-        turn_id: of this turn.
+        text: the user's utterance.
+        conversation_id: the id of the conversation.
+        turn_id: the id of this turn.
         domain: the name of the corpus to search.
-        number: of the turn in its conversation, from 1, whatever is seen of the history.
+        number: the number of the turn in its conversation, from 1, whatever the memory shows.
         history: the turns before this one, oldest first, as the memory gives them; empty with the
             setting history=none. What a model reads comes from here.
-        before_memory: all turns before this one, where the memory shows a part of them only (see
+        before_memory: all turns before this one, if the memory shows only a part of them (see
             `whole_history`).
         standalone: the rewritten question, for the stages after the rewriter; before, empty.
         profile: personal statements of the user ("I'm vegetarian."), as far as they are known.
-        stage_state: what `state` gives out.
+        stage_state: the dictionaries that `state` returns.
         queries: all queries of the rewrite, for the stages after the rewriter; before, none.
 
     Example:
-        >>> history = (Turn("tea<::>1", "Why does a kettle whistle?", "Steam is forced through its lid."),)
-        >>> question = Question("And mine?", "tea", "tea<::>2", number=2, history=history)
+        >>> first = Turn("tea<::>1", "Why does a kettle whistle?", "Steam is forced out.")
+        >>> question = Question("And mine?", "tea", "tea<::>2", number=2, history=(first,))
         >>> [turn.question for turn in question.history]
         ['Why does a kettle whistle?']
     """
@@ -103,17 +105,15 @@ class Question:
 
     @property
     def whole_history(self) -> tuple[Turn, ...]:
-        """All turns before this one, whatever the memory shows; empty with the setting
-        history=none.
+        """All turns before this one, whatever the memory shows; empty with history=none.
 
-        For what must not change when a turn leaves the view: the numbers of the passages that
-        earlier answers cite.
+        It is for what must not change when a turn leaves the view, such as the numbers of the
+        passages that earlier answers cite.
         """
         return self.history if self.before_memory is None else self.before_memory
 
     def state(self, stage: object) -> dict[str, Any]:
-        """Return the dictionary in which a stage keeps data about this conversation from turn to
-        turn.
+        """Return the dictionary in which a stage keeps data about this conversation.
 
         It is empty after a restart, so a stage must be able to rebuild its contents from the
         history.
@@ -123,12 +123,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class MemoryView:
-    """What the later stages of a turn see of the history.
+    """The part of the history that the later stages of a turn see.
 
     Args:
-        history: turns, oldest first: the conversation's, and what the memory has made of several (a
-            summary). A turn that it made has an id of its own, and a question and an answer that
-            are not empty.
+        history: turns, oldest first: the conversation's, and turns that the memory has made of
+            several (a summary). Such a turn has an id of its own, and a question and an answer
+            that are not empty.
         trace: how it was chosen, as plain data, for the record.
         fallback: why the memory could not do its work; empty if it could.
 

@@ -1,5 +1,6 @@
-"""What convrag asks of a database that a plugin opens (`convrag_open_database`,
-`convrag_open_conversations`).
+"""The interfaces of a database that a plugin opens.
+
+See the hooks `convrag_open_database` and `convrag_open_conversations`.
 """
 
 import builtins
@@ -14,38 +15,39 @@ from convrag.api.session import ConversationInfo, Session
 class Entries(Protocol):
     """The values (bytes) of the store by key; safe across threads, processes and forks.
 
-    Nothing is opened before the first use. Each method raises ConfigError where the database cannot
-    be used.
+    Nothing is opened before the first use. Each method raises ConfigError if the database cannot be
+    used.
     """
 
     @property
     def name(self) -> str:
-        """What messages call the database: its file, or its address without user and password."""
+        """The name in messages: its file, or its address without user and password."""
 
     def open(self) -> None:
-        """Open the database, and make its table where it is missing."""
+        """Open the database, and create its table if it is missing."""
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
-        """Return key -> (value, seconds it took to compute), of the keys that have a sound value."""
+        """Return key -> (value, seconds to compute it), of the keys that have a sound value."""
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float) -> None:
         """Keep values in place of earlier ones, each whole or not at all."""
 
     def lock_call(self, key: str) -> AbstractContextManager[None]:
-        """Keep processes of other machines from making a call during the block; waits while one of
-        them makes it.
+        """Keep processes on other machines from making a call during the block.
+
+        It waits while one of them makes the call.
         """
 
 
 class Rows(Protocol):
-    """A statement that was carried out: `sqlite3.Cursor` is one."""
+    """The result of a statement: `sqlite3.Cursor` is one."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows it has changed."""
+        """The number of rows that it has changed."""
 
     def fetchone(self) -> Any:
-        """Return the next row as a tuple; None where there is none."""
+        """Return the next row as a tuple; None after the last one."""
 
     def fetchall(self) -> list[Any]:
         """Return all rows that are left."""
@@ -61,30 +63,28 @@ class Statements(Protocol):
 class Transactions(Protocol):
     """The transactions on a database of conversations; safe across threads, processes and forks.
 
-    `read` and `write` raise ConversationsUnusable where the database cannot be used.
+    `read` and `write` raise ConversationsUnusable if the database cannot be used.
     """
 
     name: str
-    """What messages call the database."""
+    """The name of the database in messages."""
     serial: str
-    """How it declares a column whose numbers are never given twice: "integer PRIMARY KEY
-    AUTOINCREMENT".
-    """
+    """The SQL type of a number that is never reused: "integer PRIMARY KEY AUTOINCREMENT"."""
 
     def read(self) -> AbstractContextManager[Statements]:
-        """Begin a transaction that only reads, all of it at one moment."""
+        """Begin a transaction that only reads, and sees the database at one moment."""
 
     def write(self) -> AbstractContextManager[Statements]:
-        """Begin a transaction that writes; nothing is written where the block raises."""
+        """Begin a transaction that writes; nothing is written if the block raises."""
 
     def prepare(self, statements: Sequence[str]) -> None:
-        """Make the tables that are missing by these statements. One process does so at a time.
+        """Create the missing tables by these statements; one process does so at a time.
 
-        The last statement makes the youngest table: where that is, nothing is to be done.
+        The last statement creates the youngest table: if that exists, there is nothing to do.
         """
 
     def is_conflict(self, error: Exception) -> bool:
-        """Whether a statement failed since a key is there already."""
+        """Whether a statement failed because a key exists already."""
 
     def close(self) -> None:
         """Close the connections that no thread uses."""
@@ -94,9 +94,7 @@ class Database(Protocol):
     """A database server, by its address. Nothing is opened before the first use."""
 
     def check(self) -> str:
-        """Ask the server what it is ("PostgreSQL 15.8"). Raises ConfigError where it cannot be
-        used.
-        """
+        """Return the server's name ("PostgreSQL 15.8"). Raises ConfigError if it cannot be used."""
 
     def open_entries(self) -> Entries:
         """Return the values of the store in it."""
@@ -106,32 +104,29 @@ class Database(Protocol):
 
 
 class ConversationStore(Protocol):
-    """Conversations that are kept for good; safe across threads, processes and forks.
+    """A database of conversations; safe across threads, processes and forks.
 
-    All methods raise ConversationsUnusable where it cannot be used. Those that add turns raise
-    ConversationChanged where another process has changed the conversation since the session was
-    read.
+    All methods raise ConversationsUnusable if it cannot be used. Methods that add turns raise
+    ConversationChanged if another process has changed the conversation since the session was read.
     """
 
     def load(self, conversation_id: str) -> Session | None:
         """Return the conversation with an id; None if there is none."""
 
     def refresh(self, session: Session) -> None:
-        """Read what other processes have changed in a conversation. One that they have deleted
-        begins anew.
-        """
+        """Read the changes of other processes to a conversation; a deleted one begins anew."""
 
     def exists(self, conversation_id: str) -> bool:
         """Whether there is a conversation with an id."""
 
     def insert(self, session: Session) -> None:
-        """Add a conversation that is not there yet."""
+        """Add a new conversation."""
 
     def append(self, session: Session, record: TurnRecord) -> None:
-        """Add a turn behind the last one."""
+        """Add a turn after the last one."""
 
     def replace_last(self, session: Session, record: TurnRecord) -> None:
-        """Put another turn in the place of the last one."""
+        """Replace the last turn."""
 
     def clear(self, conversation_id: str) -> None:
         """Remove the turns of a conversation."""
@@ -140,22 +135,19 @@ class ConversationStore(Protocol):
         """Remove a conversation with its turns."""
 
     def list(self, limit: int | None, offset: int = 0) -> builtins.list[ConversationInfo]:
-        """List conversations, those that were changed last first; `limit` None lists all."""
+        """List conversations, the last changed one first; `limit` None lists all."""
 
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
-        """Read the records of a conversation's turns, in their order; an empty list where there is
-        none.
-        """
+        """Read the records of a conversation's turns in order; an empty list if there is none."""
 
-    def add_feedback(self, conversation_id: str, said: Mapping[str, Any]) -> None:
-        """Add what somebody said of a conversation, which is removed with its turns; nothing where
-        there is none.
+    def add_feedback(self, conversation_id: str, feedback: Mapping[str, Any]) -> None:
+        """Add feedback on a conversation, which is removed with its turns.
+
+        If there is no such conversation, nothing is added.
         """
 
     def read_feedback(self, conversation_id: str | None) -> builtins.list[dict[str, Any]]:
-        """Read what was said of a conversation, of all where `conversation_id` is None, in the
-        order of adding.
-        """
+        """Read the feedback on a conversation, on all if the id is None, in the order of adding."""
 
     def close(self) -> None:
         """Close the connections that no thread uses."""

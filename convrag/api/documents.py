@@ -1,6 +1,4 @@
-"""A document that passages are cut from: its text, where its headings and pages begin, and parts of
-a corpus.
-"""
+"""Documents that passages are cut from, with their headings and pages, and parts of a corpus."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +15,8 @@ class Heading:
 
     Args:
         start: the character of the document's text at which its line begins, from 0.
-        level: 1 is the highest.
-        text: of the heading, without its marks.
+        level: the level; 1 is the highest.
+        text: the heading without its marks.
 
     Example:
         >>> Heading(0, 1, "Leave").level
@@ -38,15 +36,17 @@ class Document:
         id: unique in its corpus: the path below the corpus's folder, with slashes
             ("policies/leave.md").
         text: the whole text.
-        title: may be empty.
+        title: the title; may be empty.
         url: where a reader finds it; may be empty.
-        headings: in the order of the text.
-        pages: the characters at which pages begin, the first at 0; empty where there are no pages.
-        page_name: what a page is called: "page", or "slide" in a presentation.
+        headings: the headings in the order of the text.
+        pages: the characters at which pages begin, the first at 0; empty if there are no pages.
+        page_name: the word for a page: "page", or "slide" in a presentation.
         metadata: plain data, which its passages get too.
 
     Example:
-        >>> document = Document("leave.md", "# Leave\nAsk in time.", headings=(Heading(0, 1, "Leave"),), pages=(0,))
+        >>> heading = Heading(0, 1, "Leave")
+        >>> text = "# Leave\nAsk in time."
+        >>> document = Document("leave.md", text, headings=(heading,), pages=(0,))
         >>> document.find_headings(10)[0].text, document.find_page(10)
         ('Leave', 1)
     """
@@ -61,7 +61,7 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def find_headings(self, position: int) -> tuple[Heading, ...]:
-        """Return the headings that a character stands under, the highest first."""
+        """Return the headings above a character, the highest first."""
         path: list[Heading] = []
         for place in range(bisect_right(self.headings, position, key=attrgetter("start")), 0, -1):
             heading = self.headings[place - 1]
@@ -72,18 +72,16 @@ class Document:
         return tuple(reversed(path))
 
     def find_page(self, position: int) -> int | None:
-        """Return the number, from 1, of the page that a character is on; None where there are no
-        pages.
-        """
+        """Return the number of a character's page, from 1; None if there are no pages."""
         return bisect_right(self.pages, position) or None
 
 
 class CorpusPart(NamedTuple):
-    """Some passages of a corpus, a document's for example. They are the same as long as the key is.
+    """Some passages of a corpus, such as a document's; they are the same as long as the key is.
 
     Args:
-        key: a copy of the corpus takes the passages of a known key from the copy before it, and
-            reads the others. Parts with an empty key are always read.
+        key: a hash. A copy of the corpus takes the passages of a known key from the copy before it,
+            and reads the others. Parts with an empty key are always read.
         read: reads the passages.
 
     Example:

@@ -1,5 +1,4 @@
-"""The exceptions of convrag, and where a plugin's mistake is: the file and the line of an error, or
-of a function.
+"""The exceptions of convrag, and the file and the line of a plugin's mistake.
 
 A ConvragError is meant for the user: its message says what to do.
 """
@@ -11,11 +10,15 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any
 
-_SHOWN = 5  # differences that a message names
+_MOST_DIFFERENCES = 5
+"""The number of differences that a message names."""
 
 
 class ConvragError(Exception):
-    """The base class. The command prints its message without a traceback and exits with status 2."""
+    """The base class.
+
+    The command prints the message without a traceback, and exits with status 2.
+    """
 
 
 class ConfigError(ConvragError):
@@ -29,11 +32,11 @@ class ConfigError(ConvragError):
 
 
 class UnknownName(ConfigError):
-    """A name that does not exist. The message has a guess and the choices, which `choices` holds in order.
+    """A name that does not exist; the message has a guess and the choices.
 
     Args:
-        what: which kind of name it is ("rewriter").
-        name: as it was given.
+        what: the kind of name ("rewriter").
+        name: the name as it was given.
         choices: the names that exist.
         hints: more lines of the message.
 
@@ -57,13 +60,19 @@ class UnknownName(ConfigError):
 
 
 class UnidentifiedValue(ConvragError):
-    """A value on which results depend cannot be identified, so they cannot be remembered; `place` says what it is."""
+    """A value on which results depend cannot be identified, so they cannot be remembered.
+
+    Args:
+        place: what the value is ("rewriter=mmr: parameter weights").
+        reason: why it cannot be identified.
+    """
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
         super().__init__(
-            f"{place} cannot be identified, so results that depend on it cannot be remembered: {reason}. "
-            "Use numbers, texts, lists, dictionaries, sets, paths, enums, arrays or dataclasses of these."
+            f"{place} cannot be identified, so results that depend on it cannot be remembered: "
+            f"{reason}. Use numbers, texts, lists, dictionaries, sets, paths, enums, arrays or "
+            "dataclasses of these."
         )
 
 
@@ -73,7 +82,7 @@ class PluginError(ConvragError):
     Args:
         message: what is wrong, and what to do.
         plugin: the name of its entry point.
-        distribution: whose entry point that is.
+        distribution: the distribution that has the entry point.
     """
 
     def __init__(self, message: str, *, plugin: str, distribution: str) -> None:
@@ -83,15 +92,16 @@ class PluginError(ConvragError):
 
 
 class StageFault(ConvragError):
-    """The code of a stage raised or returned what it must not: a mistake of its author's, not of the user's."""
+    """The code of a stage raised or returned what it must not: a mistake of its author."""
 
     exit_status = 1
 
 
 class JobLost(ConvragError):
-    """A job of a grid ended without a result: its process was killed, or its machine failed. The cell has failed.
+    """A job of a grid ended without a result: its process was killed, or its machine failed.
 
-    A launcher gives it as the value of a failed JobReturn, so that the grid's other cells go on.
+    The cell has failed. A launcher gives it as the value of a failed JobReturn, so that the grid's
+    other cells go on.
     """
 
     exit_status = 1
@@ -107,12 +117,14 @@ _WITH_TORCH = tuple(f"convrag[{extra}]" for extra in ("bertopic", "docling", "ne
 
 
 class MissingExtra(ConvragError):
-    """A library that an option needs is not installed. `Stage.requires` raises it for you before the first turn.
+    """A library that an option needs is not installed.
+
+    `Stage.requires` raises it for you before the first turn.
 
     Args:
         module: the library, as it is imported.
-        install: what to install, as pip names it.
-        needed_by: the option or the file.
+        install: the distribution to install, as pip names it.
+        needed_by: the option or the file that needs it.
 
     Example:
         >>> print(MissingExtra("pyarrow", "convrag[parquet]", "reading table.parquet"))
@@ -125,12 +137,19 @@ class MissingExtra(ConvragError):
         absent = "are" if " and " in module else "is"
         how = f"pip install {install!r}"
         if any(extra in install for extra in _WITH_TORCH):
-            how = f"pip install -c constraints.txt {install!r} (from a clone: it pins torch to a CPU build)"
+            how = (
+                f"pip install -c constraints.txt {install!r} "
+                "(from a clone: it pins torch to a CPU build)"
+            )
         super().__init__(f"{needed_by} needs {module}, which {absent} not installed: {how}")
 
 
 class NotReady(ConvragError):
-    """Stages found something missing before the first turn (see `Stage.check`); `problems` holds their messages."""
+    """Stages found something missing before the first turn (see `Stage.check`).
+
+    Args:
+        problems: their messages.
+    """
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)
@@ -142,8 +161,8 @@ class DataError(ConvragError):
 
     Args:
         message: what is wrong, and what it must be.
-        path: of the file.
-        line: in the file, from 1; None where it is not in one line.
+        path: the path of the file.
+        line: the line of the file, from 1; None if the problem is not in one line.
 
     Example:
         >>> print(DataError("there must be 2 columns, not 3", path="qrels.tsv", line=7))
@@ -158,22 +177,21 @@ class DataError(ConvragError):
 
 
 class OtherConfiguration(ConfigError):
-    """A conversation was begun with another configuration, or about another corpus, and goes on with that alone.
+    """A conversation was begun with another configuration, or about another corpus.
 
     Args:
-        conversation_id: of the conversation.
+        conversation_id: the id of the conversation.
         differences: pairs of choices, then and now: ("rewriter=mmr", "rewriter=dhrag").
     """
 
     def __init__(self, conversation_id: str, differences: Sequence[tuple[str, str]]) -> None:
         self.conversation_id = conversation_id
         self.differences = list(differences)
-        begun, now = (", ".join(sides[:_SHOWN]) for sides in zip(*differences, strict=True))
-        more = (
-            f" (and {len(differences) - _SHOWN} more differences)"
-            if len(differences) > _SHOWN
-            else ""
-        )
+        shown = self.differences[:_MOST_DIFFERENCES]
+        begun = ", ".join(first for first, _ in shown)
+        now = ", ".join(second for _, second in shown)
+        left_out = len(self.differences) - len(shown)
+        more = f" (and {left_out} more differences)" if left_out else ""
         super().__init__(
             f"conversation {conversation_id!r} was begun with {begun}; this is {now}{more}. "
             "Choose what it was begun with, or begin another conversation."
@@ -181,13 +199,13 @@ class OtherConfiguration(ConfigError):
 
 
 class ConversationChanged(ConvragError):
-    """A conversation was continued, reset or deleted by another process while a turn of it was answered."""
+    """Another process continued, reset or deleted a conversation while a turn was answered."""
 
     def __init__(self, conversation_id: str) -> None:
         self.conversation_id = conversation_id
         super().__init__(
-            f"conversation {conversation_id!r} was changed by another process or request while this turn was answered, "
-            "so this answer is not kept. Ask again."
+            f"conversation {conversation_id!r} was changed by another process or request while "
+            "this turn was answered, so this answer is not kept. Ask again."
         )
 
 
@@ -195,18 +213,34 @@ class ConversationsUnusable(ConvragError):
     """The database of conversations cannot be opened, read or written."""
 
 
+class FolderInUse(ConvragError):
+    """Another process holds a folder; the message says which one, if that is known."""
+
+    def __init__(self, folder: Path, holder: str = "another process") -> None:
+        super().__init__(
+            f"{folder} is in use by {holder}. Wait until it has ended, or stop it: the same "
+            "command then goes on from what is remembered. Or choose another folder: "
+            "hydra.run.dir=..., for a grid hydra.sweep.dir=..."
+        )
+
+
 class RunStopped(ConvragError):
-    """The run must stop, say at a cost limit. Finished turns are kept, and the current one does not count as failed."""
+    """The run must stop, say at a cost limit.
+
+    Finished turns are kept, and the current one does not count as failed.
+    """
 
 
 class LLMError(ConvragError):
-    """A language model gave no usable reply. A stage with an honest fallback takes it; another lets it through.
+    """A language model gave no usable reply.
+
+    A stage with an honest fallback catches it; another one lets it through.
 
     Args:
         message: what went wrong, without keys.
-        provider: of the model.
-        model: as the provider names it.
-        status: of the HTTP response, where there was one.
+        provider: the provider of the model.
+        model: the model, as the provider names it.
+        status: the status of the HTTP response, if there was one.
 
     Example:
         >>> LLMError("the server is overloaded", provider="acme", model="acme-1", status=503).status
@@ -223,7 +257,7 @@ class LLMError(ConvragError):
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module could be imported; of a dotted name, the packages above it are imported."""
+    """Whether a module could be imported; the packages above a dotted name are imported."""
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):  # there is no package above it
@@ -231,73 +265,71 @@ def is_installed(module: str) -> bool:
 
 
 def missing_extra(requires: Mapping[str, str], needed_by: str) -> MissingExtra | None:
-    """What to say of modules that are not installed; None where all are.
+    """Make the error for modules that are not installed; None if all are.
 
     Args:
         requires: module -> what to install for it (see `Stage.requires`).
-        needed_by: who needs them ("llm=litellm").
+        needed_by: the option that needs them ("llm=litellm").
     """
     absent = [module for module in requires if not is_installed(module)]
     if not absent:
         return None
-    return MissingExtra(
-        " and ".join(absent), " ".join(dict.fromkeys(requires[each] for each in absent)), needed_by
-    )
+    distributions = dict.fromkeys(requires[module] for module in absent)
+    return MissingExtra(" and ".join(absent), " ".join(distributions), needed_by)
 
 
 def locate_error(error: BaseException, packages: Collection[str]) -> str:
-    """Return the place where an error was raised ("/site/acme/rewriter.py, line 12"); empty where
-    that is not known.
+    """Return the place where an error was raised ("/site/acme/rewriter.py, line 12").
 
-    It is the innermost line of these packages, or of all code where no line of theirs was reached:
-    an error that shows in a library is the plugin's that called it.
+    It is the innermost line of these packages, since the plugin that called a library is
+    responsible for its errors. If the error reached no line of theirs, it is the innermost line of
+    all; without a traceback, it is empty.
 
     Args:
-        error: with its traceback.
+        error: the error with its traceback.
         packages: top-level names of modules.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return _format_place(error.filename, error.lineno)
-    reached = [
-        (frame.f_globals.get("__name__", ""), frame.f_code.co_filename, line)
-        for frame, line in walk_tb(error.__traceback__)
-    ]
-    theirs = [place for place in reached if str(place[0]).partition(".")[0] in packages]
-    return _format_place(*(theirs or reached)[-1][1:]) if reached else ""
+    places: list[tuple[str, int]] = []
+    own_places: list[tuple[str, int]] = []
+    for frame, line in walk_tb(error.__traceback__):
+        place = (frame.f_code.co_filename, line)
+        places.append(place)
+        if find_package(str(frame.f_globals.get("__name__", ""))) in packages:
+            own_places.append(place)
+    if not places:
+        return ""
+    file, line = (own_places or places)[-1]
+    return _format_place(file, line)
 
 
 def describe_fault(error: Exception, cls: type, method: str) -> str:
-    """Describe what a method of a plugin's class raised: the plugin's class, the error, its file
-    and its line.
+    """Describe an error that a method of a plugin's class raised, with its file and its line.
 
-    A ConvragError is meant for the user, so it is described by its message alone.
+    A ConvragError is meant for the user, so its message alone describes it.
     """
     if isinstance(error, ConvragError):
         return str(error)
-    place = f" ({found})" if (found := locate_error(error, {find_package(cls)})) else ""
     raised = f"{cls.__module__}.{cls.__qualname__}.{method} raised {type(error).__name__}: {error}"
-    return f"this should not have happened: {raised}{place}"
+    place = locate_error(error, {find_package(cls)})
+    suffix = f" ({place})" if place else ""
+    return f"this should not have happened: {raised}{suffix}"
 
 
 def locate_function(function: Callable[..., Any]) -> str:
-    """Return the place where a function begins; empty where it has no Python code, or none that
-    somebody wrote.
-    """
+    """Return the place where a function begins; empty if nobody wrote it in a file of Python."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None or code.co_filename.startswith("<"):  # the constructor of a dataclass is made
+    if code is None or code.co_filename.startswith("<"):  # such as the constructor of a dataclass
         return ""
     return _format_place(code.co_filename, code.co_firstlineno)
 
 
 def find_package(thing: object) -> str:
-    """Return the top-level name of a module: of its name, or of that which a class, function or
-    object is from.
-    """
-    module = (
-        thing
-        if isinstance(thing, str)
-        else getattr(thing, "__module__", None) or getattr(thing, "__name__", "")
-    )
+    """Return the top-level package of a module's name, a class, a function or an object."""
+    if isinstance(thing, str):
+        return thing.partition(".")[0]
+    module = getattr(thing, "__module__", None) or getattr(thing, "__name__", "")
     return str(module).partition(".")[0]
 
 

@@ -14,13 +14,13 @@ class EvidenceItem:
     """A passage as the model sees it.
 
     Args:
-        number: by which the answer cites it, as [number]; above 0, and one passage's alone in this
-            turn.
+        number: the number by which the answer cites it, as [number]; above 0, and different for
+            each passage of a turn.
         passage: the passage.
-        text: what is shown of it: all, a part, or a hint.
-        hint: whether the text only points to the full text, which stands in an earlier message.
-        score: the one that ranked the passage in this turn; the pipeline fills it in. None: it was
-            not ranked.
+        text: the text that is shown: all, a part, or a hint.
+        hint: whether the text only points to the full text in an earlier message.
+        score: the score that ranked the passage in this turn, which the pipeline fills in; None if
+            it was not ranked.
 
     Example:
         >>> passage = Passage("tea-2", "Green tea is brewed at about eighty degrees.", title="Tea")
@@ -40,12 +40,13 @@ class Evidence:
     """The passages that the model sees in this turn.
 
     Args:
-        items: in the order in which they are shown.
+        items: the passages in the order in which they are shown.
         trace: what was left out or saved, as plain data, for the record.
 
     Example:
         >>> passages = [Passage("tea-1", "Kettles whistle."), Passage("tea-2", "Tea is brewed.")]
-        >>> evidence = Evidence(tuple(EvidenceItem(n, each, each.text) for n, each in enumerate(passages, 1)))
+        >>> items = [EvidenceItem(n, each, each.text) for n, each in enumerate(passages, 1)]
+        >>> evidence = Evidence(tuple(items))
         >>> [item.number for item in evidence.items]
         [1, 2]
     """

@@ -26,9 +26,7 @@ GROUPS: Mapping[str, type[Stage]] = {
     "metrics": stages.Metrics,
     "tracker": stages.Tracker,
 }
-"""Every Hydra group and the base class of its options, in the order in which help and docs list
-them.
-"""
+"""Every Hydra group and the base class of its options, in the order of help and docs."""
 
 OPTION_KEY = "_option_"
 """The key in a stage's configuration that names the option; all others are its parameters."""
@@ -38,7 +36,5 @@ SEVERAL = frozenset({"metrics"})
 
 
 def options_group(group: str) -> str:
-    """Return the group under which plugins register the options of a group: `reranker` has the
-    options of `ranker`.
-    """
+    """Return the group under which a group's options are registered: "ranker" for "reranker"."""
     return "ranker" if group == "reranker" else group

@@ -1,6 +1,4 @@
-"""The hooks that a plugin may implement. docs/ lists them; plugins mark theirs with
-`convrag.hookimpl`.
-"""
+"""The hooks that a plugin may implement, marked with `convrag.hookimpl`; docs/ lists them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -50,12 +48,12 @@ class Register(Protocol):
 
 
 # What a plugin brings
-# --------------------------------------------------------------------------------------------
+# --------------------
 
 
 @hookspec
 def convrag_register(register: Register) -> None:
-    """Register the plugin's options, by calling `register` for each.
+    """Register the plugin's options: call `register` for each.
 
     Args:
         register: takes the group ("rewriter"), the option's name ("dhrag"), the class or its path
@@ -66,8 +64,7 @@ def convrag_register(register: Register) -> None:
 
 @hookspec
 def convrag_config_packages() -> list[str]:  # type: ignore[empty-body]
-    """Name the packages that hold the plugin's YAML: `["acme.conf"]` for
-    acme/conf/rewriter/gentle.yaml.
+    """Name the packages with the plugin's YAML: `["acme.conf"]` for acme/conf/rewriter/gentle.yaml.
 
     Each folder in such a package is a group; each file in it extends an option. A root config.yaml
     is not allowed.
@@ -76,27 +73,28 @@ def convrag_config_packages() -> list[str]:  # type: ignore[empty-body]
 
 @hookspec(firstresult=True)
 def convrag_open_database(url: str, setting: str) -> Database | None:
-    """Open the database server at an address, for `store.url` or for conversations. The first one
-    that does is taken.
+    """Open the database server at an address, for `store.url` or for conversations.
+
+    The first plugin that does not return None opens it.
 
     Args:
-        url: "postgresql+psycopg://user@host/database". Return None where the address is none of
-            yours.
-        setting: what names the address, for messages ("store.url", "conversations").
+        url: "postgresql+psycopg://user@host/database". Return None for an address that the plugin
+            does not open.
+        setting: the setting that has the address, for messages ("store.url", "conversations").
     """
 
 
 @hookspec(firstresult=True)
 def convrag_open_conversations(database: str) -> ConversationStore | None:
-    """Open what keeps conversations for good. The first one that does is taken.
+    """Open a database of conversations; the first plugin that does not return None opens it.
 
     Args:
         database: as in `Conversations(database)`: the path of a file, or an address.
     """
 
 
-# What a plugin may watch
-# -----------------------------------------------------------------------------------------
+# What a plugin may observe of runs and grids
+# -------------------------------------------
 
 
 @hookspec
@@ -110,12 +108,13 @@ def convrag_run_started(run: Run) -> None:
 
 @hookspec
 def convrag_turn_finished(run: Run, record: TurnRecord) -> None:
-    """Called after each turn, failed ones included: whole conversations, in the data set's order,
-    from one thread.
+    """Called after each turn, also a failed one, from one thread.
+
+    Conversations come as a whole, in the data set's order.
 
     Args:
         run: the run that the turn belongs to.
-        record: what happened.
+        record: the record of the turn.
     """
 
 
@@ -125,19 +124,17 @@ def convrag_run_measured(run: Run, replies: Sequence[tuple[Prompt, Completion]])
 
     Args:
         run: the run.
-        replies: what they asked of language models, and were told.
+        replies: their prompts to language models, with the replies.
     """
 
 
 @hookspec
 def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
-    """Say something about the run as a whole, when its turns are done and its summary is not yet
-    written.
+    """Return a report on the run, or None, when its turns are done and before its summary.
 
     Args:
         run: the run.
-        records: the records of all its turns, read anew at each pass. Return None where they are
-            not your concern.
+        records: the records of all its turns, read anew at each pass.
     """
 
 
@@ -150,52 +147,52 @@ def convrag_run_written(
     find_passages: Callable[[str, Sequence[str]], Sequence[Passage]],
     folder: Path,
 ) -> None:
-    """Called once when the files of a run are written, before they take their places. A file that
-    is put into `folder` is one of the run: it takes its place with the others, stands in run.json,
-    and goes where the tracker keeps them.
+    """Called once when the files of a run are written, before they take their places.
+
+    A file that is put into `folder` is one of the run: it takes its place with the others, is
+    listed in run.json, and goes where the tracker keeps them.
 
     Args:
         run: the run.
         summary: its scores and counts.
         records: the records of all its turns, domain by domain; read anew at each pass.
         scores: turn id -> measure -> value. Turns without scores are absent.
-        find_passages: looks up passages by a domain and ids. Those that cannot be had without
-            reading a whole corpus are left out.
-        folder: where the run's files are until then.
+        find_passages: looks up passages by a domain and ids, without those that would need a
+            reading of the whole corpus.
+        folder: the folder of the run's files until then.
     """
 
 
 @hookspec
 def convrag_run_finished(run: Run, summary: RunSummary) -> str | None:
-    """Called once when a run has ended, its files are written and its results are shown; not when
-    an error or an interruption ended it.
+    """Called once when a run has ended, its files are written and its results are shown.
+
+    It is not called when an error or an interruption ended the run. Return a line for the terminal,
+    below the results (where the run is logged, say), or None.
 
     Args:
         run: the run.
         summary: its scores and counts; `summary.state` is ok, partial or failed.
-
-    Return a line for the terminal, below the results (where the run is logged, say), or None.
     """
 
 
 @hookspec
 def convrag_run_failed(run: Run, error: str, interrupted: bool) -> None:
-    """Called once when a run ended by an error or an interruption, and so without a summary.
+    """Called once when an error or an interruption ended a run, which has no summary then.
 
-    An interruption that comes while the observers are told of a finished run leads here, too.
+    An interruption during `convrag_run_finished` leads here, too.
 
     Args:
         run: the run.
-        error: what ended it, with a traceback where it was not to be expected.
-        interrupted: whether that was an interruption: Ctrl-C, or a signal that ends the process. Be
-            quick then: a process that is interrupted ends within two seconds or so.
+        error: the reason, with a traceback for an unexpected error.
+        interrupted: whether it was an interruption: Ctrl-C, or a signal that ends the process. Be
+            quick then: the process ends within two seconds or so.
     """
 
 
 @hookspec
 def convrag_sweep_check(sweep: Sweep) -> Iterable[str]:  # type: ignore[empty-body]
-    """What is wrong with a grid, one message each, with what to do; asked before its first cell,
-    which is then not run.
+    """Return the problems of a grid, each with what to do; if there are any, it is not run.
 
     Args:
         sweep: its cells, all still to come.
@@ -213,8 +210,9 @@ def convrag_sweep_started(sweep: Sweep) -> None:
 
 @hookspec
 def convrag_sweep_report(sweep: Sweep) -> Report | None:
-    """Say something about the grid as a whole, when its cells are done; files go into the sweep's
-    folder.
+    """Return a report on the grid, or None, when its cells are done.
+
+    Its files go into the sweep's folder.
 
     Args:
         sweep: with the state of each cell.
@@ -225,14 +223,13 @@ def convrag_sweep_report(sweep: Sweep) -> Report | None:
 def convrag_runs_compared(
     report: Report, runs: Mapping[str, Path], folder: Path, config: Mapping[str, Any]
 ) -> None:
-    """Called once when runs have been compared: the cells of a grid at its end, or finished runs by
-    task=compare.
+    """Called once when runs have been compared: cells of a grid, or finished runs by task=compare.
 
     Args:
         report: the comparison: its `numbers` are the leaderboard, its `files` are written next.
-        runs: the name of each run that ended with results, as the leaderboard has it -> its folder.
-        folder: of the grid or of the task. The plots are there; a file that is put there is logged
-            with the others.
+        runs: the name in the leaderboard of each run that ended with results -> its folder.
+        folder: the folder of the grid or of the task. It has the plots; a file that is put there is
+            logged with the others.
         config: the configuration of the command.
     """
 
@@ -241,29 +238,28 @@ def convrag_runs_compared(
 def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> str | None:
     """Called once at the end of a grid in every case, also when cells failed or it was interrupted.
 
-    Args:
-        sweep: with the state of each cell (ok, reused, partial, failed, same, or empty), and in
-            `error` why it failed or what a partial one lacks; `interrupted` says whether the end
-            came before the last one.
-        reports: what was reported on it; none where it was interrupted.
-
     Return a line for the terminal, below the reports (where the grid is logged, say), or None.
+
+    Args:
+        sweep: the grid with the state of each cell (ok, reused, partial, failed, same, or empty),
+            and in `error` why it failed or what a partial one lacks; `interrupted` says whether it
+            ended before the last cell.
+        reports: the reports on it; none if it was interrupted.
     """
 
 
-# What a plugin may watch of each turn, whichever door its question came through
-# -----------------------------------
+# What a plugin may observe of each turn of a run, a chat or a server
+# -------------------------------------------------------------------
 
 
 @hookspec
 def convrag_turn_started(question: Question, config: Mapping[str, Any], model: str) -> None:
-    """Called before the first stage of a turn, of a run or of a conversation, by the turn's thread:
-    be quick.
+    """Called before the first stage of each turn, by the turn's thread: be quick.
 
     Args:
-        question: with the history as no memory has seen it yet. The hooks of one turn are given the
-            same object.
-        config: of the turn's run or pipeline: the options and parameters of its stages.
+        question: the question with the whole history, before the memory. The hooks of one turn get
+            the same object.
+        config: the configuration of the turn's run or pipeline.
         model: the name that a server gives to the pipeline; else empty.
     """
 
@@ -273,29 +269,30 @@ def convrag_stage_finished(question: Question, stage: str, record: TurnRecord) -
     """Called after each stage that ended well, by the turn's thread: several turns go on at once.
 
     Args:
-        question: of the turn.
+        question: the question of the turn.
         stage: its group ("rewriter").
-        record: of the turn so far.
+        record: the record of the turn so far.
     """
 
 
 @hookspec
 def convrag_turn_ended(question: Question, record: TurnRecord) -> None:
-    """Called once at the end of a turn, by its thread; of a run, before `convrag_turn_finished`.
+    """Called once at the end of a turn, by its thread; in a run, before `convrag_turn_finished`.
 
     Args:
-        question: of the turn.
+        question: the question of the turn.
         record: the whole record. It has an `error` where the turn failed or was stopped.
     """
 
 
 @hookspec
 def convrag_conversations_started(config: Mapping[str, Any], model: str) -> None:
-    """Called once for each pipeline of task=chat, task=serve and `Pipeline.compose`, before its
-    stages are checked.
+    """Called once for each pipeline of task=chat, task=serve and `Pipeline.compose`.
+
+    Its stages have not been checked yet.
 
     Args:
-        config: of the pipeline.
+        config: the configuration of the pipeline.
         model: the name that a server gives to it; else empty.
     """
 
@@ -304,10 +301,10 @@ def convrag_conversations_started(config: Mapping[str, Any], model: str) -> None
 def convrag_conversations_ended(seconds: float) -> str | None:
     """Called for each pipeline when task=chat or task=serve ends.
 
-    Args:
-        seconds: that it may take at most, to log the turns that have ended, say.
+    Return a line for the terminal (where the turns are logged, say), or None.
 
-    Return a line for the terminal (where they are logged, say), or None.
+    Args:
+        seconds: the most time that it may take, to log the turns that have ended, say.
     """
 
 
@@ -315,16 +312,14 @@ def convrag_conversations_ended(seconds: float) -> str | None:
 def convrag_serve_beside(
     pipelines: Mapping[str, Any], domain: str | None, take_turn: Callable[..., Any]
 ) -> Any:
-    """Called once by task=serve, before it listens: what does the plugin serve beside the page and
-    OpenAI's protocol?
+    """Called once by task=serve, before it listens, for further routes of the plugin.
+
+    Return an application of Starlette, or None. Its routes and lifespan are added to the server's,
+    after the server's checks of host, origin and token.
 
     Args:
         pipelines: the `convrag.Pipeline` of each model, by name; the first is the default.
-        domain: the corpus that questions are about where a request names none; None where it has
-            to.
+        domain: the corpus of requests that name none; None if each request has to name one.
         take_turn: `await take_turn(model, work)` calls `work()`, which returns a TurnRecord, in a
             thread, as a turn of the model: with the server's limits.
-
-    Return an application of Starlette, whose routes and lifespan are added to the server's, behind
-    its checks of host, origin and token; or None.
     """

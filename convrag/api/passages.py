@@ -1,4 +1,4 @@
-"""Passages: what a search finds, what is selected of it, and the nuggets in it. All of it is immutable plain data."""
+"""Passages, the hits of a search, selections of them, and nuggets. All are immutable plain data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Passage:
     Args:
         id: unique in its domain's corpus.
         text: the text, without the title.
-        title: of the document or section it is from; may be empty.
+        title: the title of the document or section it is from; may be empty.
         url: where a reader finds it; may be empty.
-        metadata: plain data that a data set or chunker keeps with it. A passage that was cut from a
-            document has `document`, `start`, `end` and `place` (see
+        metadata: plain data that a data set or chunker adds. A passage that was cut from a document
+            has `document`, `start`, `end` and `place` (see
             `convrag.sdk.data.document_passages`).
 
     Example:
@@ -39,15 +39,13 @@ class Passage:
 
     @property
     def place(self) -> str:
-        """Where it stands in its document, for people: "leave.md, 'Sick leave', page 3"; empty if
-        in no document.
-        """
+        """Its place in its document, for people: "leave.md, 'Sick leave', page 3"; may be empty."""
         place = self.metadata.get("place")
         return place if isinstance(place, str) and "document" in self.metadata else ""
 
     @property
     def name(self) -> str:
-        """What people know it by: its place, else its title, else its id."""
+        """The name that people see: its place, else its title, else its id."""
         return self.place or self.title or self.id
 
 
@@ -57,7 +55,7 @@ class Hit:
 
     Args:
         passage: the passage.
-        score: what ranked it; higher is better. Its scale is the retriever's.
+        score: the score that ranked it; higher is better. Its scale is the retriever's.
 
     Example:
         >>> Hit(Passage("tea-2", "Green tea is brewed at about eighty degrees."), 7.3).passage.id
@@ -70,17 +68,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The passages that were chosen of those that were found.
+    """The passages that a selector chose.
 
     Args:
-        hits: of those that were found, unchanged, in the order in which they are shown; the best
-            first.
+        hits: hits of the search, unchanged, in the order in which they are shown: the best first.
         trace: why these and so many, as plain data, for the record.
         fallback: why the selector could not do its work; empty if it could.
 
     Example:
-        >>> hits = [Hit(Passage("tea-1", "Kettles whistle."), 2.0), Hit(Passage("tea-2", "Tea is brewed."), 0.1)]
-        >>> len(Selection(tuple(hit for hit in hits if hit.score > 1), {"least": 1}).hits)
+        >>> hit = Hit(Passage("tea-1", "Kettles whistle."), 2.0)
+        >>> len(Selection((hit,), {"least": 1}).hits)
         1
     """
 
@@ -95,8 +92,8 @@ class Nugget:
 
     Args:
         text: `passage.text[start:end]`, without a change.
-        passage_id: of the passage.
-        start: of the span in the passage's text, in characters from 0.
+        passage_id: the id of the passage.
+        start: the first character of the span in the passage's text, from 0.
         end: the character after its last one.
 
     Example:

@@ -1,11 +1,10 @@
-"""Text for terminals, logs and notebooks: what could move the cursor, hide or reorder text is made
-visible.
+"""Text for terminals, logs and notebooks, in which control characters are made visible.
 
-Data sets, replies and plugins of others may hold any character. A terminal obeys some of them:
-escape sequences write to the clipboard or paint over what was said, a lone carriage return
+Data sets, replies and plugins of others may contain any character. A terminal obeys some of them:
+escape sequences write to the clipboard or paint over earlier text, a lone carriage return
 overwrites a line, and bidirectional controls show code in another order than it has. A notebook
-shows HTML: tables of texts, the record of a turn; its class is not imported here, for it imports
-this.
+shows HTML: tables of texts, and the record of a turn (whose class imports this module, and not the
+other way round).
 """
 
 import re
@@ -15,17 +14,14 @@ from html import escape
 from typing import Any, TextIO
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""C0 without newline and tab, DEL, C1, bidirectional embeddings, overrides and isolates, half
-surrogate pairs.
-"""
+"""C0 without newline and tab, DEL, C1, bidirectional controls, and half surrogate pairs."""
 
 _PICTURES = {**{chr(code): chr(0x2400 + code) for code in range(0x20)}, "\x7f": "\u2421"}
-"""C0 control -> the picture that Unicode has for it: an escape is shown as one character, "\u241b"."""
+"""C0 control -> Unicode's picture of it: an escape is shown as one character, "\u241b"."""
 
 
 def make_printable(text: str) -> str:
-    """Return a text with each control character replaced by one that shows it; newlines and tabs
-    stay.
+    """Replace the control characters of a text by visible ones; newlines and tabs stay.
 
     A carriage return becomes a newline, with the newline that follows it if there is one. Every
     other character stays, so that text in any script is shown as it is.
@@ -38,10 +34,10 @@ def _show(found: re.Match[str]) -> str:
 
 
 class PrintableStream:
-    """A text stream that replaces control characters; everything else is the stream's own.
+    """A text stream that replaces control characters and otherwise acts as another stream.
 
     Args:
-        unguarded: the stream that is written to.
+        unguarded: the other stream.
     """
 
     def __init__(self, unguarded: TextIO) -> None:
@@ -62,10 +58,9 @@ class PrintableStream:
 
 
 def make_streams_printable() -> None:
-    """Put the filter before this process's standard output and standard error, once.
+    """Make this process's standard output and standard error a PrintableStream, once.
 
-    Where the terminal has no form for a character, as in LANG=C, standard output then shows a
-    question mark.
+    If the terminal cannot show a character, as in LANG=C, standard output shows a question mark.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -76,9 +71,14 @@ def make_streams_printable() -> None:
         setattr(sys, name, PrintableStream(stream))
 
 
-_SHOWN = 10  # passages
-_LONGEST = 2000  # characters of a text
-_LEFT = 'style="text-align:left;vertical-align:top"'  # JupyterLab aligns all cells right
+_MOST_PASSAGES = 10
+"""The number of passages in the table of a record."""
+
+_LONGEST = 2000
+"""The most characters of a text in a table."""
+
+_LEFT = 'style="text-align:left;vertical-align:top"'
+"""The style of a cell; JupyterLab aligns all cells right."""
 
 
 class Html(str):
@@ -86,50 +86,58 @@ class Html(str):
 
 
 def format_text(text: object, longest: int = _LONGEST) -> str:
-    """Escape a text for HTML: no markup, no control characters, cut at `longest` characters; Html
-    stays as it is.
+    """Escape a text for HTML, without control characters and cut at `longest` characters.
+
+    Html stays as it is.
     """
     if isinstance(text, Html):
         return text
     shown = make_printable(str(text))
-    return escape(shown if len(shown) <= longest else f"{shown[:longest]}…").replace("\n", "<br>")
+    if len(shown) > longest:
+        shown = f"{shown[:longest]}…"
+    return escape(shown).replace("\n", "<br>")
 
 
 def format_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Html:
     """Format a table of texts, with a head unless that is empty."""
     lines = [("th", head)] if head else []
     lines += [("td", row) for row in rows]
-    cells = (
-        "".join(f"<{tag} {_LEFT}>{format_text(cell)}</{tag}>" for cell in row) for tag, row in lines
-    )
-    return Html(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+    html = ""
+    for tag, row in lines:
+        cells = "".join(f"<{tag} {_LEFT}>{format_text(cell)}</{tag}>" for cell in row)
+        html += f"<tr>{cells}</tr>"
+    return Html(f"<table>{html}</table>")
 
 
 def format_record_html(record: Any) -> str:
-    """Format a record: question, answer, queries, the passages that the model saw, and what went
-    wrong.
+    """Format a record: question, answer, queries, the passages that the model saw, and problems.
 
-    What the answer rests on is marked in the passages, where the generator says so
+    The parts of passages that the answer rests on are marked, if the generator names them
     (`Answer.support`).
     """
     about = [("Question", record.original_query), ("Answer", record.answer.text or "(no answer)")]
     about += [(f"{stage} fell back", reason) for stage, reason in record.fallbacks.items()]
-    about += [("Error", record.error)] if record.error else []
+    if record.error:
+        about.append(("Error", record.error))
     about += [(stage, f"{seconds:.3f} s") for stage, seconds in record.timings.items()]
     relevant = {passage_id for passage_id, grade in record.gold.items() if grade > 0}
     passages = _format_passages(record.evidence.items, record.answer, relevant)
-    number = len(record.evidence.items)
-    shown = f"{number} passage{'s' * (number != 1)}" + f", the first {_SHOWN}" * (number > _SHOWN)
+    summary = _count_passages(len(record.evidence.items))
     details = (
-        f"<details><summary>{shown}; {len(record.hits)} retrieved</summary>{passages}</details>"
+        f"<details><summary>{summary}; {len(record.hits)} retrieved</summary>{passages}</details>"
     )
     return f"<div>{format_table((), about)}{_format_queries(record.queries)}{details}</div>"
 
 
+def _count_passages(number: int) -> str:
+    noun = "passage" if number == 1 else "passages"
+    if number > _MOST_PASSAGES:
+        return f"{number} {noun}, the first {_MOST_PASSAGES}"
+    return f"{number} {noun}"
+
+
 def _format_queries(queries: Iterable[Any]) -> Html:
-    """Format queries as a table: the text, which search it is for, which rewriter made it, and the
-    weight.
-    """
+    """Format queries as a table: text, kind of search, rewriter and weight."""
     rows = [(query.text, query.search, query.source, f"{query.weight:.3g}") for query in queries]
     return format_table(("Query", "Search", "Rewriter", "Weight"), rows)
 
@@ -137,11 +145,9 @@ def _format_queries(queries: Iterable[Any]) -> Html:
 def _format_passages(
     items: Sequence[Any], answer: Any = None, relevant: Collection[str] = ()
 ) -> Html:
-    """Format the first passages of the evidence as a table; what the answer rests on is marked
-    (`Answer.support`).
-    """
+    """Format the first passages of the evidence as a table, with the answer's support marked."""
     rows = []
-    for item in items[:_SHOWN]:
+    for item in items[:_MOST_PASSAGES]:
         cited = answer is not None and item.passage.id in answer.citations
         labels = {"relevant": item.passage.id in relevant, "cited": cited, "hint": item.hint}
         label = ", ".join(label for label, holds in labels.items() if holds)
@@ -150,13 +156,18 @@ def _format_passages(
 
 
 def _format_marked(item: Any, answer: Any) -> Html:
-    """Escape a passage as it was shown: in its whole text, maybe behind its title, the answer's
-    support is marked.
+    """Escape a passage as it was shown, with the answer's support marked.
+
+    The support is known only if the whole text was shown, perhaps after the title.
     """
-    text, parts, place = item.text, "", 0
+    text = item.text
+    parts = ""
+    place = 0
     before = text.find(item.passage.text)
-    for start, end in answer.find_spans(item.passage.id) if answer and before >= 0 else ():
-        first, last = max(before + start, place), min(before + end, len(text), _LONGEST)
+    spans = answer.find_spans(item.passage.id) if answer and before >= 0 else ()
+    for start, end in spans:
+        first = max(before + start, place)
+        last = min(before + end, len(text), _LONGEST)
         if first < last:
             parts += f"{format_text(text[place:first])}<mark>{format_text(text[first:last])}</mark>"
             place = last

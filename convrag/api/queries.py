@@ -1,4 +1,4 @@
-"""Queries: a rewrite of a question, and the steps of a search. All of it is immutable plain data."""
+"""Queries, rewrites of questions, and the steps of a search. All are immutable plain data."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from convrag.api.passages import Hit
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A standalone search query. The pipeline fills in the turn and the domain; a rewriter need not.
+    """A standalone search query; the pipeline fills in the turn and the domain.
 
     Args:
-        text: what is searched for.
-        weight: beside the other queries of its rewrite; above 0.
-        turn_id: of the turn.
+        text: the text to search for.
+        weight: its weight among the queries of its rewrite; above 0.
+        turn_id: the id of the turn.
         domain: the name of the corpus to search.
-        search: which kind of search it is for: by words ("lexical"), by vectors ("dense"), or both
-            ("any"). A retriever takes the queries for its kind, see `convrag.sdk.search.queries`.
-        source: the rewriter that made it, where a rewrite has the queries of several.
+        search: the kind of search that it is for: by words ("lexical"), by vectors ("dense"), or
+            both ("any"). A retriever takes the queries for its kind, see
+            `convrag.sdk.search.queries`.
+        source: the rewriter that made it, if a rewrite has the queries of several.
 
     Example:
         >>> Query("kettle whistle steam", weight=0.5, search="lexical").domain
@@ -69,13 +70,13 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One of the searches of a turn: what it is for, and, when it is done, what it found.
+    """One of the searches of a turn: its queries and, when it is done, its hits.
 
     Args:
-        queries: what is searched for; none where the turn has no further search.
+        queries: the queries to search with; none if the turn has no further search.
         trace: why these, or why no more, as plain data, for the record.
         fallback: why the search could not be planned as chosen; empty if it could.
-        hits: what was found, best first; the pipeline fills it in.
+        hits: the hits, best first; the pipeline fills them in.
 
     Example:
         >>> SearchStep((Query("green tea temperature"),), {"missing": "the temperature"}).hits

@@ -1,6 +1,4 @@
-"""Records of turns, usage, reports and summaries of runs, cells of sweeps. All of it is immutable
-plain data.
-"""
+"""Records of turns, reports, summaries of runs, cells of sweeps. All are immutable plain data."""
 
 from __future__ import annotations
 
@@ -17,37 +15,38 @@ from convrag.api.printable import format_record_html
 from convrag.api.queries import Query
 
 RunState = Literal["ok", "partial", "failed"]
-"""How a run ended: whole, with something missing, or without a single turn that did not fail."""
+"""The end of a run: whole, with something missing, or with nothing but failed turns."""
 
 EXIT_STATUS: Mapping[RunState, int] = {"ok": 0, "failed": 1, "partial": 3}
-"""The exit status of a command whose run ended so."""
+"""State of a run -> the exit status of its command."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """The record of one turn. `trace`, `timings`, `usage` and `fallbacks` are keyed by stage ("rewriter").
+    """The record of one turn.
 
-    A turn that failed has an `error`, and the results of the stages before it.
+    `trace`, `timings`, `usage` and `fallbacks` are keyed by stage ("rewriter"). A turn that failed
+    has an `error`, and the results of the stages before it.
 
     Args:
-        conversation_id: of the conversation.
-        turn_id: of the turn.
+        conversation_id: the id of the conversation.
+        turn_id: the id of the turn.
         domain: the name of the corpus.
-        number: of the turn in its conversation, from 1.
-        original_query: what the user said.
-        queries: what was searched for.
-        hits: what was found, best first; `top_k` of them at most.
-        evidence: what the model saw.
-        answer: what was answered.
+        number: the number of the turn in its conversation, from 1.
+        original_query: the user's utterance.
+        queries: the queries of the search.
+        hits: the passages that were found, best first; `top_k` of them at most.
+        evidence: the passages as the model saw them.
+        answer: the answer.
         trace: stage -> how its result came about, as plain data.
         timings: stage -> seconds.
         usage: stage -> calls, tokens and costs of models.
         fallbacks: stage -> why it could not do its work.
         error: the stage that failed, and why; empty if none did.
-        labels: of the data set.
+        labels: labels of the data set.
         replies: the prompts that stages sent to language models, with their replies; only
             task=record writes them to a file.
-        reference: the reference answer of the data set; empty where it has none.
+        reference: the reference answer of the data set; empty if it has none.
         gold: the relevant passages of the data set: passage id -> grade.
         prompt: the messages of the last call that the generator made.
         attempt: counts from 0: a turn that was answered again has another number.
@@ -90,18 +89,15 @@ class TurnRecord:
         return self.queries[0].text if self.queries else self.original_query
 
     def to_dict(self, *, replies: bool = False) -> dict[str, Any]:
-        """Return the record as plain data: the fields of a line of a run's intermediate/, which
-        JSON can hold.
+        """Return the record as plain data for JSON: a line of a run's intermediate/.
 
-        A passage stands there once, with its score, in `contexts`; `evidence` names it by its id.
+        It contains each passage once, with its score, in `contexts`; `evidence` names it by its id.
         Numbers that are NaN or infinite are None.
 
         Args:
             replies: whether to add the prompts and replies of language models, which are long.
         """
-        from convrag.api.rows import (
-            format_record,  # a command that reads and writes no record does without
-        )
+        from convrag.api.rows import format_record  # only commands with records need it
 
         return format_record(self, replies=replies)
 
@@ -111,8 +107,9 @@ class TurnRecord:
 
     @classmethod
     def from_dict(cls, row: Any) -> TurnRecord:
-        """Make a record of what `to_dict` gave, or of a line of intermediate/; other keys are left
-        aside.
+        """Make a record from the result of `to_dict`, or a line of intermediate/.
+
+        Other keys are ignored.
 
         Raises:
             ValueError: a field is missing or has another form; the message names it.
@@ -127,20 +124,21 @@ class Run:
     """A run as its observers see it.
 
     Args:
-        folder: of the run. Its files are there when the run has ended well.
+        folder: the folder of the run, which has its files when the run has ended well.
         config: the configuration as plain data. References such as ${oc.env:MY_KEY} are not
-            resolved, since observers write it down.
-        conversations: how many there are.
-        turns: how many there are.
-        fingerprints: place -> fingerprint of the stage there.
-        notes: of its stages, for a reader of the scores.
+            resolved, since observers write it to files.
+        conversations: the number of conversations.
+        turns: the number of turns.
+        fingerprints: place -> fingerprint of the stage.
+        notes: notes of its stages for a reader of the scores.
         prompts: the templates by place and task ("rewriter.rewrite").
-        sweep: the id of the sweep that it belongs to; empty for a single run.
-        reused: whether an earlier run of the same command has left these results; its observers
-            hear nothing.
+        sweep: the id of its sweep; empty for a single run.
+        reused: whether the results come from an earlier run of the same command; the observers are
+            not called then.
 
     Example:
-        >>> Run(Path("outputs/now"), {"rewriter": {"_option_": "mmr"}}, conversations=8, turns=49).sweep
+        >>> run = Run(Path("outputs/now"), {"top_k": 10}, conversations=8, turns=49)
+        >>> run.sweep
         ''
     """
 
@@ -157,16 +155,19 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    r"""A report of a stage, a metric or an observer on a whole run. Reports with the same title are joined.
+    r"""A report of a stage, a metric or an observer on a whole run.
+
+    Reports with the same title are joined.
 
     Args:
-        title: what it is about.
-        lines: for the summary.
-        numbers: plain data; metrics.json holds them under the title.
-        files: name -> text; written into the run's folder.
+        title: the subject of the report.
+        lines: lines for the summary.
+        numbers: plain data, which metrics.json has under the title.
+        files: name -> text of files in the run's folder.
 
     Example:
-        >>> report = Report("Novelty", ("Turn 2 is new: 97 %.",), {"2": 0.97}, {"means.csv": "turn,share\n2,0.97\n"})
+        >>> files = {"means.csv": "turn,share\n2,0.97\n"}
+        >>> report = Report("Novelty", ("Turn 2 is new: 97 %.",), {"2": 0.97}, files)
         >>> report.numbers["2"]
         0.97
     """
@@ -178,14 +179,15 @@ class Report:
 
 
 class Measurement(dict[str, Mapping[str, float]]):
-    """What a metric measured, turn id -> measure -> value, and its report. See `Metrics.measure`.
+    """The result of `Metrics.measure`: turn id -> measure -> value, with a report.
 
     Args:
         values: turn id -> measure -> value.
         report: the metric's report on the whole run.
 
     Example:
-        >>> measured = Measurement({"tea<::>1": {"words": 12.0}}, report=Report("Words", ("12 words.",)))
+        >>> report = Report("Words", ("12 words.",))
+        >>> measured = Measurement({"tea<::>1": {"words": 12.0}}, report=report)
         >>> measured["tea<::>1"], measured.report.lines
         ({'words': 12.0}, ('12 words.',))
     """
@@ -199,10 +201,10 @@ class Measurement(dict[str, Mapping[str, float]]):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The scores of some of a run's turns: of the turns of a domain, say.
+    """The scores of some of a run's turns, such as the turns of a domain.
 
     Args:
-        turns: how many of them were scored.
+        turns: the number of turns that were scored.
         scores: measure -> value.
 
     Example:
@@ -222,20 +224,20 @@ class RunSummary:
         overall: measure -> score of all turns.
         domains: domain -> measure -> score.
         scored: domain, or "overall" -> turns that were scored.
-        turns: how many there are.
-        failed: of these, those that failed.
+        turns: the number of turns.
+        failed: the number of turns that failed.
         fallbacks: stage -> turns in which it fell back.
         usage: stage -> calls, tokens and costs of models.
         timings: stage -> seconds.
-        seconds: of the whole run.
+        seconds: the time of the whole run.
         reports: title -> the numbers of a report.
         stopped: why the run ended early (at a cost limit, say); empty if it did not.
         intervals: measure -> the ends of the 95 % interval of its overall score.
         slices: "turn" (the position), or a label of the data set -> value -> scores of these turns.
         always_fell_back: stages that fell back in every turn in which they had something to do.
         failed_metrics: metric -> why it has no values, or not all.
-        main_measures: one measure of `overall` for each metric that measured something: the one
-            that stands for it in a leaderboard (`Metrics.list_measures`).
+        main_measures: one measure of `overall` for each metric that measured something, which
+            represents it in a leaderboard (`Metrics.list_measures`).
         judged: turns with relevance judgements; None in results of earlier versions, which did not
             count them.
         referenced: turns with a reference answer; None likewise.
@@ -267,9 +269,7 @@ class RunSummary:
 
     @property
     def state(self) -> RunState:
-        """How the run ended: "failed" if every turn failed, "partial" if anything is missing, else
-        "ok".
-        """
+        """The end of the run: "failed" if every turn failed, "partial" if anything is missing."""
         if self.failed == self.turns:
             return "failed"
         missing = self.failed or self.stopped or self.always_fell_back or self.failed_metrics
@@ -277,7 +277,7 @@ class RunSummary:
 
     @property
     def exit_status(self) -> int:
-        """The exit status of a command whose run ended so: 0, 1 (failed) or 3 (partial)."""
+        """The exit status of the run's command: 0, 1 (failed) or 3 (partial)."""
         return EXIT_STATUS[self.state]
 
 
@@ -286,19 +286,20 @@ class Cell:
     """One combination of a grid.
 
     Args:
-        id: stands for its overrides, and is the name of its folder.
-        overrides: as they were typed ("rewriter=mmr", "top_k=20").
-        folder: of its run.
+        id: a hash of its overrides, and the name of its folder.
+        overrides: the overrides as they were typed ("rewriter=mmr", "top_k=20").
+        folder: the folder of its run.
         state: "ok", "reused" (finished by an earlier run of the same command), "partial" (some of
             its turns failed; the same command runs it again), "failed", "same" (it is the same
             experiment as the cell whose id is `same_as`, and is not run), or empty while it is to
             come.
         error: why it failed, or what a partial one lacks.
-        name: what people call it: the overrides in which it differs from other cells.
+        name: its name for people: the overrides in which it differs from other cells.
         same_as: the id of the cell that is the same experiment.
 
     Example:
-        >>> Cell("3f9a", ("rewriter=mmr", "top_k=20"), Path("outputs/sweeps/1/3f9a"), "ok", name="rewriter=mmr").state
+        >>> cell = Cell("3f9a", ("rewriter=mmr",), Path("outputs/sweeps/1/3f9a"), "ok")
+        >>> cell.state
         'ok'
     """
 
@@ -316,10 +317,10 @@ class Sweep:
     """A grid as its observers see it.
 
     Args:
-        id: stands for the command: the same command again is the same sweep.
-        folder: of the grid.
-        cells: in the order in which they are run.
-        config: what all cells have in common, as plain data.
+        id: a hash of the command: the same command again is the same sweep.
+        folder: the folder of the grid.
+        cells: the cells in the order in which they are run.
+        config: the configuration that all cells have in common, as plain data.
         interrupted: whether the end came before the last cell.
         notes: which factors made no difference to which cells.
 

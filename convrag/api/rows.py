@@ -1,10 +1,11 @@
-"""A turn's record as JSON, a line of intermediate/, and back: its fields are checked, since people
-edit such files.
+"""A turn's record as JSON, a line of intermediate/, and back.
+
+The fields of a row are checked, since people edit such files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache
 from math import isfinite, nan
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PassageRow:
-    """A passage; in the evidence it has texts and metadata only where it is not among the retrieved ones."""
+    """A passage; in the evidence, a retrieved passage has neither texts nor metadata."""
 
     id: str
     text: str = ""
@@ -33,14 +34,14 @@ class PassageRow:
 
 @dataclass(frozen=True, kw_only=True)
 class HitRow(PassageRow):
-    """A retrieved passage with its score; None is a score that was no number."""
+    """A retrieved passage with its score; None stands for NaN."""
 
     score: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRow(PassageRow):
-    """A passage that the model saw; `shown` is the text that was shown, where it is not the passage's."""
+    """A passage that the model saw; `shown` is the text, if it differs from the passage's."""
 
     number: int
     hint: bool
@@ -67,7 +68,7 @@ class SupportRow:
 
 @dataclass(frozen=True)
 class QueryRow:
-    """A query with its weight; None is a weight that was no number. The other two may be missing."""
+    """A query with its weight; None stands for NaN."""
 
     text: str
     weight: float | None
@@ -112,9 +113,10 @@ class RecordRow:
     replies: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
 
 
-_SAME = (
-    "conversation_id turn_id domain original_query trace timings usage fallbacks error labels reference gold attempt "
-    "profile"
+_SHARED_FIELDS = (
+    *("conversation_id", "turn_id", "domain", "original_query"),
+    *("trace", "timings", "usage", "fallbacks", "error"),
+    *("labels", "reference", "gold", "attempt", "profile"),
 )
 """The fields that a row and a record have in common."""
 
@@ -138,7 +140,11 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
         "queries": [format_query(query) for query in record.queries],
         "trace": make_plain(record.trace),
         "contexts": [
-            {"id": hit.passage.id, "score": make_plain(hit.score)} | _format_passage(hit.passage)
+            {
+                "id": hit.passage.id,
+                "score": make_plain(hit.score),
+                **_format_passage(hit.passage),
+            }
             for hit in record.hits
         ],
         "evidence": _format_evidence(record),
@@ -159,16 +165,13 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
     if record.profile:
         row["profile"] = list(record.profile)
     if replies:
-        row["replies"] = make_plain(
-            [[asdict(prompt), asdict(completion)] for prompt, completion in record.replies]
-        )
+        pairs = [[asdict(prompt), asdict(completion)] for prompt, completion in record.replies]
+        row["replies"] = make_plain(pairs)
     return row
 
 
 def format_query(query: Query) -> dict[str, Any]:
-    """Format a query as plain data; `search` and `source` are left out where they have their
-    defaults.
-    """
+    """Format a query as plain data, without `search` and `source` if they are the defaults."""
     row = {"text": query.text, "weight": make_plain(query.weight)}
     if query.search != "any":
         row["search"] = query.search
@@ -180,7 +183,8 @@ def format_query(query: Query) -> dict[str, Any]:
 def parse_record(row: Any) -> dict[str, Any]:
     """Read the fields of a record from plain data; `TurnRecord.from_dict` explains it.
 
-    Raises ValueError, which names the field that is missing or has another form.
+    Raises:
+        ValueError: a field is missing or has another form; the message names it.
     """
     from pydantic import ValidationError
 
@@ -189,40 +193,40 @@ def parse_record(row: Any) -> dict[str, Any]:
     except ValidationError as error:
         raise ValueError(describe_first_problem(error)) from error
     hits = tuple(Hit(_make_passage(each), _read_number(each.score)) for each in checked.contexts)
-    passages = {hit.passage.id: hit.passage for hit in hits}
-    scores = {hit.passage.id: hit.score for hit in reversed(hits)}
-    items = []
-    for item in checked.evidence:
-        passage = passages.get(item.id) or _make_passage(item)
-        shown = passage.text if item.shown is None else item.shown
-        items.append(EvidenceItem(item.number, passage, shown, item.hint, scores.get(item.id)))
-    support = tuple(
-        Support(
-            each.start,
-            each.end,
-            tuple(PassageSpan(span.id, span.start, span.end) for span in each.spans),
-        )
-        for each in checked.support
-    )
-    return {name: getattr(checked, name) for name in _SAME.split()} | {
+    support = tuple(_parse_support(each) for each in checked.support)
+    fields = {name: getattr(checked, name) for name in _SHARED_FIELDS}
+    return {
+        **fields,
         "number": checked.turn,
-        "queries": tuple(
-            Query(
-                each.text,
-                _read_number(each.weight),
-                checked.turn_id,
-                checked.domain,
-                each.search,
-                each.source,
-            )
-            for each in checked.queries
-        ),
+        "queries": tuple(_parse_query(each, checked) for each in checked.queries),
         "hits": hits,
-        "evidence": Evidence(tuple(items)),
+        "evidence": Evidence(_parse_evidence(checked.evidence, hits)),
         "answer": Answer(checked.agent_response, checked.citations, support=support),
         "prompt": tuple(Message(message.role, message.content) for message in checked.prompt),
         "replies": tuple(_parse_reply(*reply) for reply in checked.replies),
     }
+
+
+def _parse_query(row: QueryRow, record: RecordRow) -> Query:
+    weight = _read_number(row.weight)
+    return Query(row.text, weight, record.turn_id, record.domain, row.search, row.source)
+
+
+def _parse_evidence(rows: Iterable[EvidenceRow], hits: Sequence[Hit]) -> tuple[EvidenceItem, ...]:
+    """Read the evidence; a passage that is among the hits has its texts and its score there."""
+    passages = {hit.passage.id: hit.passage for hit in hits}
+    scores = {hit.passage.id: hit.score for hit in reversed(hits)}
+    items: list[EvidenceItem] = []
+    for row in rows:
+        passage = passages.get(row.id) or _make_passage(row)
+        shown = passage.text if row.shown is None else row.shown
+        items.append(EvidenceItem(row.number, passage, shown, row.hint, scores.get(row.id)))
+    return tuple(items)
+
+
+def _parse_support(row: SupportRow) -> Support:
+    spans = tuple(PassageSpan(span.id, span.start, span.end) for span in row.spans)
+    return Support(row.start, row.end, spans)
 
 
 def _format_support(support: Support) -> dict[str, Any]:
@@ -233,22 +237,25 @@ def _format_support(support: Support) -> dict[str, Any]:
 
 
 def _format_evidence(record: Any) -> list[dict[str, Any]]:
-    """Format the evidence by passage id. Passages that are not among the hits are written with
-    their texts.
-    """
+    """Format the evidence by passage id, with the texts of passages that are not among the hits."""
     retrieved = {hit.passage.id for hit in record.hits}
-    return [
-        {"number": item.number, "id": item.passage.id, "hint": item.hint}
-        | ({} if item.passage.id in retrieved else _format_passage(item.passage))
-        | ({} if item.text == item.passage.text else {"shown": item.text})
-        for item in record.evidence.items
-    ]
+    rows: list[dict[str, Any]] = []
+    for item in record.evidence.items:
+        row = {"number": item.number, "id": item.passage.id, "hint": item.hint}
+        if item.passage.id not in retrieved:
+            row |= _format_passage(item.passage)
+        if item.text != item.passage.text:
+            row["shown"] = item.text
+        rows.append(row)
+    return rows
 
 
 def _format_passage(passage: Passage) -> dict[str, Any]:
-    """Format what a passage has beside its id."""
-    texts = {"title": passage.title, "text": passage.text, "url": passage.url}
-    return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+    """Format the fields of a passage other than its id."""
+    row: dict[str, Any] = {"title": passage.title, "text": passage.text, "url": passage.url}
+    if passage.metadata:
+        row["metadata"] = make_plain(passage.metadata)
+    return row
 
 
 def _make_passage(row: PassageRow) -> Passage:
@@ -271,18 +278,20 @@ def _parse_reply(
 
 
 MOST_DIGITS = 300
-"""The digits of a whole number; one of more is no float."""
+"""The digits of the largest whole numbers; beyond some 308 they do not fit a float."""
 
 _FIRST_TOO_LARGE = 10**MOST_DIGITS
 
-_DEEPEST = 50  # levels that are kept of data which contain themselves
+_DEEPEST = 50
+"""The levels that are kept of data which contain themselves."""
 
 
 def make_plain(value: Any, depth: int = _DEEPEST) -> Any:
-    """Convert any value to plain data. A number that is NaN, infinite or no float becomes None.
+    """Convert any value to plain data.
 
-    Arrays, numbers of numpy, mappings, sets and dataclasses become plain data, anything else
-    becomes text. What lies deeper than `depth` levels is left out.
+    Numbers that are NaN, infinite or too large become None. Arrays, numbers of numpy, mappings,
+    sets and dataclasses become plain data, anything else becomes text. Levels below `depth` are
+    left out.
     """
     if isinstance(value, float):
         return value if isfinite(value) else None
@@ -304,10 +313,9 @@ def make_plain(value: Any, depth: int = _DEEPEST) -> Any:
 
 
 def convert_object(value: Any) -> Any:
-    """Convert an object that JSON does not know: to a list, a dictionary or a number, or else to
-    text.
+    """Convert an object that JSON does not know to a list, a dictionary, a number, or text.
 
-    What it holds stays as it is.
+    The values in it stay as they are.
     """
     if hasattr(value, "tolist"):
         return value.tolist()
@@ -321,9 +329,7 @@ def convert_object(value: Any) -> Any:
 
 
 def describe_first_problem(error: ValidationError) -> str:
-    """Describe the first problem that pydantic found: "contexts.0.score: Input should be a valid
-    number".
-    """
+    """Describe pydantic's first problem: "contexts.0.score: Input should be a valid number"."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
     return f"{place}: {first['msg']}" if place else str(first["msg"])

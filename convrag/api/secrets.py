@@ -1,4 +1,4 @@
-"""Passwords and keys: how they are known in names and texts, and how messages are cleared of them."""
+"""Passwords and keys: how they are recognised, and how they are removed from messages."""
 
 import os
 import re
@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 MASK = "***"
-_MIN_LENGTH = 6  # a shorter text is no key, and could be part of any word
+_MIN_LENGTH = 6
+"""The least characters of a secret; a shorter text could be part of any word."""
 
 _NAME = re.compile(
-    r"(api|access|account|auth|client|encryption|master|private|secret|shared|signing|subscription)[-_ ]?key$"
+    r"(api|access|account|auth|client|encryption|master|private|secret|shared|signing"
+    r"|subscription)[-_ ]?key$"
     r"|(^|[^a-z])(access|api|auth|bearer|id|refresh|security|session|user)[-_ ]?token$"
     r"|^(token|secret|pwd)$|(api|client|shared)[-_ ]?secret$"
     r"|(password|passwd|passphrase|authorization|credentials?|cookie)$",
@@ -45,11 +47,10 @@ _KEY = re.compile(
 
 
 def is_secret_name(name: str, *, loose: bool = False) -> bool:
-    """Whether a parameter, header or key of this name holds a secret: "api_key", "Authorization",
-    "x-api-key".
+    """Whether a name is a secret's: "api_key", "Authorization", "x-api-key".
 
     Args:
-        name: the name.
+        name: the name of a parameter, a header or a key.
         loose: whether any name that ends in key, token, secret, ... counts: for names that nobody
             has declared.
     """
@@ -57,34 +58,45 @@ def is_secret_name(name: str, *, loose: bool = False) -> bool:
 
 
 def describe_secret(text: str, held: Mapping[str, str] | None = None) -> str:
-    """What is secret in a text: "a password", "a key", "the value of OPENAI_API_KEY"; empty where
-    nothing is.
+    """Describe the secret in a text: "a password", "a key", "the value of OPENAI_API_KEY".
 
-    A reference such as ${oc.env:OPENAI_API_KEY} is none.
+    A reference such as ${oc.env:OPENAI_API_KEY} is not a secret.
 
     Args:
         text: any text.
-        held: what `list_held_secrets` gives, for many texts.
+        held: the result of `list_held_secrets`, for many texts.
+
+    Returns:
+        The description; empty if there is no secret.
     """
     values = list_held_secrets() if held is None else held
-    if variable := next((name for name, value in values.items() if value in text), ""):
-        return f"the value of {variable}"
-    plain = text
-    while (shorter := re.sub(r"\$\{[^{}]*\}", "\0", plain)) != plain:
-        plain = shorter
+    for name, value in values.items():
+        if value in text:
+            return f"the value of {name}"
+    plain = _replace_references(text)
     if _PASSWORD.search(plain):
         return "a password"
-    queried = _QUERY.findall(plain)
-    if _KEY.search(plain) or any(
-        is_secret_name(name) or _QUERY_NAME.search(name) for name in queried
-    ):
+    if _KEY.search(plain):
         return "a key"
+    for name in _QUERY.findall(plain):
+        if is_secret_name(name) or _QUERY_NAME.search(name):
+            return "a key"
     return ""
 
 
+def _replace_references(text: str) -> str:
+    """Replace references such as ${oc.env:PASSWORD}, also nested ones, by null bytes."""
+    while True:
+        shorter = re.sub(r"\$\{[^{}]*\}", "\0", text)
+        if shorter == text:
+            return text
+        text = shorter
+
+
 def list_held_secrets() -> dict[str, str]:
-    """The environment's variables that are named like a secret, with values that no word and no
-    path can be.
+    """List the environment's variables with secrets: name -> value.
+
+    They are named like secrets, and their values can be neither a word nor a path.
     """
     return {
         name: value
@@ -94,19 +106,18 @@ def list_held_secrets() -> dict[str, str]:
 
 
 def redact(message: str, *secrets: str | None, address: str | None = None) -> str:
-    """A message with asterisks in place of secrets.
+    """Replace the secrets in a message by asterisks.
+
+    Secrets of the environment are variables named like a secret, and passwords in addresses.
 
     Args:
         message: any text.
-        secrets: what to redact beside the environment's secrets: variables named like a secret, and
-            passwords in addresses.
-        address: one whose user, password and query are secrets too.
+        secrets: further secrets.
+        address: an address whose user, password and query are secrets too.
     """
-    values = [
-        *_list_environment_secrets(),
-        *filter(None, secrets),
-        *(_find_secret_parts(address) if address else ()),
-    ]
+    values = [*_list_environment_secrets(), *filter(None, secrets)]
+    if address:
+        values += _find_secret_parts(address)
     for secret in sorted(values, key=len, reverse=True):
         if len(secret) >= _MIN_LENGTH:
             message = message.replace(secret, MASK)
@@ -114,7 +125,7 @@ def redact(message: str, *secrets: str | None, address: str | None = None) -> st
 
 
 def redact_address(address: str) -> str:
-    """An address without user, password and query."""
+    """Return an address without user, password and query."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -148,14 +159,13 @@ def _is_path(value: str) -> bool:
 
 
 def _find_secret_parts(address: str) -> list[str]:
-    """The parts of an address that may be secret, also decoded, and as a header of HTTP basic
-    authentication.
-    """
+    """List the parts of an address that may be secret, also decoded, and as a basic-auth header."""
     try:
         parts = urlsplit(address)
     except ValueError:
         return []
-    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    user = unquote(parts.username or "")
+    password = unquote(parts.password or "")
     basic = b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
     queried = (value for _, value in parse_qsl(parts.query))
     return [parts.username or "", parts.password or "", user, password, basic, *queried]

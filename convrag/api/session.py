@@ -17,10 +17,10 @@ _LONGEST_TITLE = 80  # characters
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """What a list of conversations says of one.
+    """The entry of a conversation in a list.
 
-    `title` is its first question, cut; times are in UTC. `model` is empty where no server has begun
-    it; `configuration` belongs to the pipeline that has begun it (`Pipeline.configuration`).
+    `title` is its first question, cut; times are in UTC. `model` is empty unless a server has begun
+    it; `configuration` is from the pipeline that has begun it (`Pipeline.configuration`).
     """
 
     id: str
@@ -35,12 +35,13 @@ class ConversationInfo:
 
 @dataclass
 class Session:
-    """A conversation in progress. Hold `lock` from `make_question` to `add_turn`, since turns must not overlap.
+    """A conversation in progress.
 
-    `configuration` belongs to the pipeline that has begun it (`Pipeline.configuration`); `model` is
-    the name that a server gives to that pipeline. `attempt` counts how often the last question was
-    answered again. `profile` are personal statements of the user, which each question gets; a
-    database does not keep them.
+    Hold `lock` from `make_question` to `add_turn`, since turns must not overlap. `configuration` is
+    from the pipeline that has begun it (`Pipeline.configuration`); `model` is the name that a
+    server gives to that pipeline. `attempt` counts how often the last question was answered again.
+    `profile` has personal statements of the user, which each question gets; a database does not
+    keep them.
     """
 
     id: str
@@ -55,14 +56,11 @@ class Session:
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     updated: datetime = field(default_factory=lambda: datetime.now(UTC))
     number: int | None = field(default=None, repr=False, compare=False)
-    """Of its row in the database; None for one that is not there."""
+    """The number of its row in the database; None if it has none."""
     version: int = field(default=0, repr=False, compare=False)
-    """Counts the changes of its turns in the database, so that those by other processes are
-    noticed.
-    """
+    """The number of changes to its turns in the database, which shows changes by others."""
     dropped: bool = field(default=False, repr=False, compare=False)
-    """Whether it was reset or deleted, so that a turn in progress cannot be added to it any more.
-    """
+    """Whether it was reset or deleted, so that a turn in progress is not added to it."""
 
     def make_question(
         self, text: str, turn_id: str = "", *, hide_history: bool = False
@@ -81,13 +79,12 @@ class Session:
         )
 
     def make_last_question(self, *, hide_history: bool = False) -> Question:
-        """Make the last question again, as if it had not been answered: stages may keep notes on
-        the turn.
+        """Make the last question again, as if it had not been answered.
+
+        It has a new stage state, since stages may keep notes on its turn.
         """
-        last, before = (
-            self.history[-1],
-            Session(self.id, self.domain, self.history[:-1], profile=self.profile),
-        )
+        last = self.history[-1]
+        before = Session(self.id, self.domain, self.history[:-1], profile=self.profile)
         return before.make_question(last.question, last.id, hide_history=hide_history)
 
     def add_turn(self, turn: Turn) -> None:
@@ -95,40 +92,41 @@ class Session:
         self.history.append(replace(turn, labels={}))
 
     def take_over(self, other: Session) -> None:
-        """Become what another session of the same conversation is: another process has begun it
-        anew.
-        """
-        kept = {name: getattr(self, name) for name in ("lock", "profile", "dropped", "stage_state")}
-        vars(self).update({**vars(other), **kept})
+        """Take the state of another session of a conversation that another process began anew."""
+        own_names = ("lock", "profile", "dropped", "stage_state")
+        own = {name: getattr(self, name) for name in own_names}
+        vars(self).update({**vars(other), **own})
         self.stage_state.clear()
 
     def describe(self) -> ConversationInfo:
         """Describe the conversation for a list."""
-        title, turns = (
-            make_title(self.history[0].question) if self.history else "",
-            len(self.history),
+        return ConversationInfo(
+            id=self.id,
+            title=make_title(self.history[0].question) if self.history else "",
+            model=self.model,
+            domain=self.domain,
+            turns=len(self.history),
+            created=self.created,
+            updated=self.updated,
+            configuration=self.configuration,
         )
-        place, times = (self.model, self.domain), (self.created, self.updated)
-        return ConversationInfo(self.id, title, *place, turns, *times, self.configuration)
 
 
 def to_turn(record: TurnRecord) -> Turn:
-    """Convert a record to a turn of the history: the question with the generated answer, empty if
-    the turn failed.
-    """
-    passages = tuple(item.passage for item in record.evidence.items)
+    """Convert a record to a turn of the history; the answer is empty if the turn failed."""
+    items = record.evidence.items
     return Turn(
-        record.turn_id,
-        record.original_query,
-        record.answer.text,
-        passages,
-        shown=record.evidence.items,
+        id=record.turn_id,
+        question=record.original_query,
+        answer=record.answer.text,
+        passages=tuple(item.passage for item in items),
+        shown=items,
     )
 
 
 def make_title(question: str) -> str:
-    """Make a title of a conversation's first question: a line without control characters, cut at 80
-    characters.
-    """
+    """Make a title of a conversation's first question: one line of at most 80 characters."""
     line = " ".join(make_printable(question).split())
-    return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1].rstrip()}…"
+    if len(line) <= _LONGEST_TITLE:
+        return line
+    return f"{line[: _LONGEST_TITLE - 1].rstrip()}…"

@@ -1,6 +1,4 @@
-"""What all stages share: the base class, and the mark on methods whose results the store keeps; and
-the models.
-"""
+"""The base class of all stages, the mark of methods whose results are kept, and the models."""
 
 from __future__ import annotations
 
@@ -20,13 +18,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def remembered(*, each: str = "", array: str = "") -> Callable[[F], F]:
-    """Mark a stage method: the store keeps its results, and the same call is not computed again.
+    """Mark a stage method whose results the store keeps: the same call is not computed again.
 
     Args:
-        each: name of a parameter that is a list: each of its items is remembered under a key of its
-            own. If empty, the whole call has one key.
-        array: dtype of the numpy array that the method returns. If empty, the result is plain data
-            or dataclasses, as the return annotation says.
+        each: the name of a parameter that is a list: the result for each of its items has a key of
+            its own. If empty, the whole call has one key.
+        array: the dtype of the numpy array that the method returns. If empty, the result is plain
+            data or dataclasses, as the return annotation says.
     """
 
     def mark(method: F) -> F:
@@ -41,7 +39,7 @@ class Wording(Protocol):
 
     @property
     def task(self) -> str:
-        """What the prompt asks for ("rewrite")."""
+        """The name of what the prompt asks for ("rewrite")."""
 
     @property
     def source(self) -> str:
@@ -49,80 +47,77 @@ class Wording(Protocol):
 
 
 class Stage(ABC):
-    """The base class of all stages. Subclasses take keyword parameters, and import heavy libraries inside methods."""
+    """The base class of all stages.
+
+    Subclasses take keyword parameters, and import heavy libraries inside methods.
+    """
 
     fingerprint: str = ""
     """A hash of all that bears on results; empty for a stage built by hand.
 
     It covers the option, the parameters, the injected stages, `content_hash()`, `endpoints()`, the
-    prompts, the versions of the libraries, and the source of the class, of its base classes, and of
-    the modules of convrag that they use.
+    prompts, the source of the class, of its base classes and of the modules of convrag that they
+    use, and the versions of the libraries that its code reaches.
     """
 
     series: str = ""
-    """The same hash without what is in files; empty for a stage built by hand.
+    """The same hash without the contents of files; empty for a stage built by hand.
 
-    A data set has the same one before and after its files change: an index of the new passages
-    supersedes the old one.
+    A data set has the same series before and after its files change, so that an index of the new
+    passages replaces the old one.
     """
 
     requires: ClassVar[Mapping[str, str]] = {}
-    """Optional modules that the stage needs -> what to install for them: `{"torch":
-    "convrag[neural]"}`.
+    """Optional module -> what to install for it: `{"torch": "convrag[neural]"}`.
 
-    convrag looks for them, without importing them, before it calls `check`.
+    convrag looks for the modules, without importing them, before it calls `check`.
     """
 
     libraries: ClassVar[Sequence[str]] = ()
     """Distributions, as pip names them, whose versions bear on results: `("scikit-learn",)`.
 
-    They are part of the fingerprint. So are the libraries of `requires`: they need not be repeated
-    here.
+    They are part of the fingerprint. Need not be named here: the libraries of `requires`, and those
+    of convrag's functions that the stage calls.
     """
 
     env_vars: ClassVar[Sequence[str]] = ()
-    """Environment variables that the class reads; task=doctor says which of them are set."""
+    """Environment variables that the class reads; task=doctor lists which of them are set."""
 
     prompt_templates: Sequence[Wording] = ()
-    """The prompts of the stage, set in its constructor. They are part of its fingerprint, and a run
-    keeps them.
-    """
+    """The prompts of the stage, set in its constructor: part of its fingerprint and of a run."""
 
     @classmethod
     def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
-        """Whether the chosen settings use the stage of a parameter; by default, they use all.
+        """Return whether the chosen parameters use an injected stage; by default, they use all.
 
-        A stage that is not used is neither built nor prepared, and the constructor is given None
-        for it: a search by words needs no embedder.
+        A stage that is not used is neither built nor prepared, and the constructor gets None for
+        it: a search by words needs no embedder.
 
         Args:
-            name: of the parameter ("embedder").
-            parameters: the other parameters by name: all values, and those stages that stand before
-                this one.
+            name: the name of the stage's parameter ("embedder").
+            parameters: the other parameters by name: all values, and the stages before this one.
         """
         return True
 
     def check(self) -> Iterable[str]:
-        """Return a message, with what to do, for each missing key, file or server. Called before
-        the first turn.
+        """Return a message, with what to do, for each missing key, file or server.
 
-        `{place}` in a message becomes the stage's place in the configuration: "name a folder:
-        {place}.path=..." is read as "retriever.path=...".
+        It is called before the first turn. `{place}` in a message becomes the stage's place in the
+        configuration: "name a folder: {place}.path=..." is shown as "retriever.path=...".
         """
         return ()
 
     def prepare(self) -> None:
-        """Load models and build indexes, so that the first turn need not wait. Called once, after
-        all checks.
+        """Load models and build indexes, so that the first turn need not wait.
+
+        It is called once, after all checks.
         """
 
     def load_libraries(self) -> None:
-        """Import what the calls import, where that takes long; the calls must import it all the
-        same.
+        """Import the heavy libraries of the calls, which must import them all the same.
 
-        It is called before the first call whose result is not remembered, for one stage at a time:
-        of threads that import parts of one library at once, some get modules that are half
-        imported.
+        It is called before the first call whose result is not in the store, for one stage at a
+        time: when threads import parts of one library at once, some get half-imported modules.
         """
 
     def content_hash(self) -> str:
@@ -134,22 +129,19 @@ class Stage(ABC):
         return ""
 
     def endpoints(self) -> Sequence[str]:
-        """Return the addresses of the servers that the results come from, without passwords and
-        keys.
+        """Return the addresses of the servers that results come from, without passwords and keys.
 
-        They are part of the fingerprint. Parameters are so in any case: return those that come from
-        the environment.
+        They are part of the fingerprint. Parameters are so in any case, so return the addresses
+        that come from the environment.
         """
         return ()
 
     def note(self) -> str:
-        """Return a sentence for the run's summary that readers of its scores should know; empty by
-        default.
-        """
+        """Return a sentence for readers of the run's scores; by default, none."""
         return ""
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """Return what the stage reports on a whole run, or None.
+        """Return the stage's report on a whole run, or None.
 
         Args:
             records: the records of the run; they can be iterated several times.
@@ -161,15 +153,14 @@ class LLM(Stage):
     """Answers prompts, as a language model does."""
 
     streams: bool = False
-    """Whether `complete` calls `convrag.concurrency.streaming.current_listener()`, if any, with
-    each piece of its reply.
+    """Whether `complete` streams: it calls `current_listener()` with each piece of its reply.
+
+    See `convrag.concurrency.streaming`.
     """
 
     @property
     def tasks(self) -> Collection[str] | None:
-        """The tasks (see `Prompt`) that a rule-based stage can do; None if it can do any, as
-        language models can.
-        """
+        """The tasks (see `Prompt`) that a stage of rules can do; None for a language model."""
         return None
 
     @abstractmethod
@@ -182,8 +173,9 @@ class LLM(Stage):
         """Count the tokens of a text, as this model's tokenizer does."""
 
     def request(self, prompt: Prompt) -> Mapping[str, Any]:
-        """Return what determines the reply, as plain data without secrets: with the attempt, the
-        key of the reply.
+        """Return all that determines the reply, as plain data without secrets.
+
+        With the attempt, it is the key of the reply in the store.
         """
         return {
             "llm": self.fingerprint,
@@ -200,8 +192,9 @@ class Embedder(Stage):
     @abstractmethod
     @remembered(each="texts", array="float32")
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Embed n texts as (n, d) float32. Rows have unit length; a text without any known word
-        gives a row of zeros.
+        """Embed n texts as (n, d) float32.
+
+        Rows have unit length; a text without any known word gives a row of zeros.
 
         Args:
             texts: short texts (utterances, sentences); n may be 0.

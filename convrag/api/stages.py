@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 
 class Dataset(Stage):
-    """Provides conversations, and where it has them corpora, relevance judgements and reference answers."""
+    """Provides conversations, and perhaps corpora, relevance judgements and reference answers."""
 
     @abstractmethod
     def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations in a fixed order. Ids of conversations and turns are unique.
-        Raises DataError.
+        """Yield the conversations in a fixed order. Raises DataError.
+
+        Ids of conversations and turns are unique.
         """
 
     def domains(self) -> Sequence[str]:
@@ -48,17 +49,17 @@ class Dataset(Stage):
         return iter(())
 
     def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
-        """Yield the passages of a domain in parts, in the order of `corpus`; by default all in one,
-        which has no key.
+        """Yield the passages of a domain in parts, in the order of `corpus`; by default, in one.
 
-        Override it where a change touches few passages: with a key for each part, the others are
-        not read again.
+        Override it if a change affects few passages: with a key for each part, the others are not
+        read again. The only part of the default has no key.
         """
         yield CorpusPart("", lambda: self.corpus(domain))
 
     def corpus_fingerprint(self, domain: str) -> str:
-        """Return a hash of the domain's passages, under which indexes are kept. By default, read
-        them all.
+        """Return a hash of the domain's passages, under which indexes are kept.
+
+        By default, it reads all passages.
         """
         from hashlib import blake2b
 
@@ -72,24 +73,19 @@ class Dataset(Stage):
         return digest.hexdigest()
 
     def document(self, domain: str, document_id: str) -> Document | None:
-        """Return the document that a passage was cut from (`metadata["document"]`); None where
-        there is none.
-        """
+        """Return the document of a passage (`metadata["document"]`); None if there is none."""
         return None
 
     def explain_missing_corpus(self, domain: str) -> str:
-        """Say why a domain has no passages and where to get them ("They are licensed: ..."). By
-        default, nothing.
-        """
+        """Explain why a domain has no passages and where to get them ("They are licensed: ...")."""
         return ""
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """Return turn id -> passage id -> grade of relevance. Turns without judgements are absent."""
+        """Return turn id -> passage id -> grade of relevance, for turns with judgements."""
         return {}
 
     def rewrites(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the rewrites that were published: kind ("manual") -> turn id -> rewritten
-        question. Raises DataError.
+        """Return published rewrites: kind ("manual") -> turn id -> question. Raises DataError.
 
         `rewriter=replay rewriter.kind=manual` takes them from here.
         """
@@ -101,24 +97,22 @@ class Chunker(Stage):
 
     @abstractmethod
     def chunk(self, document: Document) -> Sequence[Passage]:
-        """Cut a document into the passages to search, in the order of the text; none where it has
-        no words.
+        """Cut a document into the passages to search, in the order of the text.
 
         Each is a span of the document's text, made by `convrag.sdk.data.document_passages`.
-        Passages may overlap. What it raises ends the run.
+        Passages may overlap. A document without words has none. An error ends the run.
         """
 
 
 class Memory(Stage):
-    """Chooses what of a conversation's history the later stages of a turn see, and in which form."""
+    """Chooses which part of a conversation's history the later stages see, and in which form."""
 
     @abstractmethod
     def view(self, question: Question) -> MemoryView:
-        """Return the turns that stand in place of `question.history`. If it fails, the whole
-        history is seen.
+        """Return the turns that replace `question.history`.
 
         The conversation itself keeps all its turns: the next question comes with the whole history
-        again.
+        again. If it fails, the later stages see the whole history.
 
         Args:
             question: the question of the turn, with the whole history as the setting `history`
@@ -127,71 +121,71 @@ class Memory(Stage):
 
 
 class Rewriter(Stage):
-    """Rewrites a question of a conversation as a query that can be understood without the conversation."""
+    """Rewrites a question as a query that can be understood without its conversation."""
 
     @abstractmethod
     def rewrite(self, question: Question) -> Rewrite:
-        """Rewrite a question with its history as one or more standalone queries; the first is the
-        question.
+        """Rewrite a question with its history as standalone queries; the first is the question.
 
-        If it raises anything but RunStopped, or gives no query with a word, the question as it was
-        asked is the query, and the turn's record says why. A rewriter that falls back by itself
-        returns `Rewrite.of(question.text, fallback="why")`.
+        If it raises anything but RunStopped, or returns no query with a word, the question as it
+        was asked is the query, and the turn's record has the reason. A rewriter that falls back by
+        itself returns `Rewrite.of(question.text, fallback="why")`.
 
         Args:
-            question: the question; `question.history` is what the memory lets it see, oldest first.
+            question: the question; `question.history` has the turns that the memory shows, oldest
+                first.
         """
 
 
 class Search(Stage):
-    """Decides for what a turn searches: once, several times, each with what was found in view, or not at all."""
+    """Decides what a turn searches for: once, several times knowing the hits so far, or never."""
 
     several: bool = True
-    """Whether a turn may search other than once for what its rewriter says; where not, `plan` is
-    not called.
-    """
+    """Whether a turn may search other than once for its rewrite; if not, `plan` is not called."""
 
     @abstractmethod
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
-        """Plan the next search; one without queries ends the searching. If it fails, what was
-        planned so far counts.
+        """Plan the next search; a step without queries ends the searching.
 
-        Before the first search, `question.queries` is what the rewriter says; if planning that
-        fails, it is searched for.
+        Before the first search, `question.queries` has the queries of the rewriter. If planning
+        fails, the searches so far count; if it fails before the first one, those queries are
+        searched for.
 
         Args:
             question: the question of the turn; `question.standalone` is its rewrite.
-            steps: that were made in this turn, with what they found.
-            seconds: that the stages of the turn have taken so far.
+            steps: the searches of this turn so far, with their hits.
+            seconds: the time that the stages of the turn have taken so far.
         """
 
     def join(self, question: Question, steps: Sequence[SearchStep], k: int) -> list[Hit]:
-        """Return at most k different passages of all steps, best first. By default, the best of
-        each step in turn.
+        """Return at most k different passages of all steps, best first.
 
-        A single step keeps its scores; otherwise the score is 1 / rank.
+        By default, they are the best of each step in turn, then the second of each, and so on. A
+        single step keeps its scores; otherwise the score is 1 / rank.
 
         Args:
-            question: as for `plan`.
-            steps: all of the turn; there may be none.
-            k: how many passages are wanted.
+            question: the question, as for `plan`.
+            steps: all searches of the turn; there may be none.
+            k: the number of passages that are wanted.
         """
         if len(steps) == 1:
             return list(steps[0].hits[:k])
-        ranked = [
-            hit.passage for row in zip_longest(*(step.hits for step in steps)) for hit in row if hit
-        ]
-        distinct = {passage.id: passage for passage in reversed(ranked)}
-        found = list(dict.fromkeys(passage.id for passage in ranked))[:k]
-        return [Hit(distinct[id_], 1 / rank) for rank, id_ in enumerate(found, 1)]
+        passages: dict[str, Passage] = {}
+        for hits_of_rank in zip_longest(*(step.hits for step in steps)):
+            for hit in hits_of_rank:
+                if hit:
+                    passages.setdefault(hit.passage.id, hit.passage)
+        best = list(passages.values())[:k]
+        return [Hit(passage, 1 / rank) for rank, passage in enumerate(best, 1)]
 
 
 class Retriever(Stage):
     """Finds passages for queries."""
 
     reads_conversation: bool = False
-    """Whether `retrieve_for` reads more of a turn than its queries; one that searches with others
-    asks them so then.
+    """Whether `retrieve_for` reads more of a turn than its queries.
+
+    A retriever that asks others then calls their `retrieve_for`.
     """
 
     @abstractmethod
@@ -200,34 +194,32 @@ class Retriever(Stage):
         """Return at most k different passages for the weighted queries of one rewrite, best first.
 
         All queries have the same turn and domain. Each retriever combines them in its own way: BM25
-        adds weighted scores, a dense retriever adds weighted vectors, others fuse ranks. What it
-        raises fails the turn: its record has the error, and later turns go on.
+        adds weighted scores, a dense retriever adds weighted vectors, others fuse ranks. An
+        error, or a score that is NaN, fails the turn: its record has the error, and later turns go
+        on.
 
         Args:
-            queries: with their weights; there may be none, which find nothing.
-            k: how many passages are wanted, 0 or more.
+            queries: the queries with their weights; without any, nothing is found.
+            k: the number of passages that are wanted, 0 or more.
         """
 
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
-        """Return passages as `retrieve` does, for the question of a turn. By default, for its
-        queries alone.
+        """Return passages as `retrieve` does, for the question of a turn.
 
-        Override it, and set `reads_conversation`, where the encoder of queries reads the whole
-        conversation: make a query of `retrieve`, which is remembered, of what it reads:
-        `retriever=sparse retriever.query=conversation` joins the question and the history as its
-        model was trained, and calls `retrieve` with this text as the only query.
+        By default, only its queries count. Override it, and set `reads_conversation`, if the
+        encoder of queries reads the whole conversation. Make a query of what it reads, and call
+        `retrieve`, whose results are cached: `retriever=sparse retriever.query=conversation` joins
+        the question and the history as its model was trained, and calls `retrieve` with this text
+        as the only query.
         """
         return self.retrieve(queries, k)
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """Say how the queries were read, as plain data for the record: `read_as`, words that others
-        stand for.
-        """
+        """Return how the queries were read, as plain data for the record."""
         return {}
 
     def index(self) -> Sequence[str]:
-        """Build the index for `task=index`, and return sentences that say what was done. By
-        default, call `prepare`.
+        """Build the index for `task=index`, and return sentences about it; by default, `prepare`.
 
         Override it only if the index does not belong into `prepare`: it takes hours to build, or is
         on a server.
@@ -237,16 +229,20 @@ class Retriever(Stage):
 
 
 class Ranker(Stage):
-    """Scores texts for a query. Its groups are `ranker` (for clusters of nuggets) and `reranker` (for passages)."""
+    """Scores texts for a query.
+
+    Its groups are `ranker` (for clusters of nuggets) and `reranker` (for passages).
+    """
 
     @abstractmethod
     @remembered(array="float64")
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score n texts for a query: (n,) scores, higher is better. Texts with equal scores keep
-        their order.
+        """Score n texts for a query: (n,) scores, higher is better.
 
-        If a reranker raises, the passages keep the retriever's order, and the turn's record says
-        why.
+        Texts with equal scores keep their order.
+
+        If a reranker raises, or a score is NaN, the passages keep the retriever's order, and the
+        turn's record has the reason.
 
         Args:
             query: the standalone question.
@@ -254,10 +250,10 @@ class Ranker(Stage):
         """
 
     def score_for(self, question: Question, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score n texts as `score` does, for the question of a turn. By default, for its rewrite.
+        """Score n texts as `score` does, for the question of a turn; by default, for its rewrite.
 
-        Override it to read the conversation: make the `query` of `score`, which is remembered, of
-        what is read.
+        Override it to read the conversation: make a query of what it reads, and call `score`, whose
+        results are cached.
         """
         return self.score(question.standalone, texts)
 
@@ -272,8 +268,8 @@ class Selector(Stage):
         Args:
             question: the question of the turn; `question.standalone` is its rewrite.
             hits: the first `top_k` passages of the ranking, best first.
-            n: how many the run wants, its `top_n` (at least 0). A selector that decides on the
-                number takes it as a hint.
+            n: the number that the run wants, its `top_n` (at least 0). A selector that decides on
+                the number takes it as a hint.
         """
 
 
@@ -284,14 +280,13 @@ class Context(Stage):
     def assemble(
         self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]
     ) -> Evidence:
-        """Make the evidence, numbered for citation, of the chosen passages. What it raises fails
-        the turn.
+        """Make the evidence of the chosen passages, numbered for citation.
 
         Args:
             question: the question to answer.
             hits: the chosen passages, best first.
             messages: the earlier messages that will be sent along. A passage may be replaced by a
-                hint only if its full text stands in them.
+                hint only if they contain its full text.
         """
 
 
@@ -302,17 +297,14 @@ class Generator(Stage):
     """Whether the answer is a single reply of an LLM, so that it can be streamed piece by piece."""
 
     def messages(self, question: Question) -> Sequence[Message]:
-        """Return the earlier messages that `generate` will send along; they leave room for the full
-        evidence.
-        """
+        """Return the earlier messages that `generate` will send, leaving room for the evidence."""
         return ()
 
     def read(self, question: Question) -> Question:
-        """Return a question as the rewriter is to read it: its text with what it replies to, and
-        the history.
+        """Return a question as the rewriter should read it, such as with the text it replies to.
 
-        An empty text asks for nothing: no stage searches, and `generate` is given no evidence. What
-        it raises fails the turn.
+        An empty text asks for nothing: no stage searches, and `generate` gets no evidence. An error
+        fails the turn.
         """
         return question
 
@@ -320,8 +312,8 @@ class Generator(Stage):
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """Answer a question from its evidence. The answer cites passages of the evidence only.
 
-        What it raises (LLMError, where the model gives no reply) fails the turn: its record has the
-        error, and later turns go on.
+        An error (LLMError, if the model gives no reply) fails the turn: its record has the error,
+        and later turns go on.
 
         Args:
             question: the question; `question.standalone` is its rewrite.
@@ -335,10 +327,10 @@ class Detector(Stage):
     @abstractmethod
     @remembered()
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
-        """Return the nuggets, with offsets into `passage.text` and in its order; the list may be
-        empty.
+        """Return the nuggets, with offsets into `passage.text` and in its order.
 
-        What it raises reaches the stage that asked, as with the clusterer and the summarizer.
+        The list may be empty. An error reaches the stage that called it, as with the clusterer and
+        the summarizer.
 
         Args:
             query: the standalone question.
@@ -350,28 +342,25 @@ class Clusterer(Stage):
     """Groups texts by topic."""
 
     uses_embedder: ClassVar[bool] = True
-    """Whether `cluster` may ask the embedder for vectors; where it never does, none need be built
-    for it.
-    """
+    """Whether `cluster` may ask the embedder for vectors; if not, none is built for it."""
 
     @abstractmethod
     @remembered(array="int64")
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """Return (n,) labels for n texts, counted from 0; no number is left out. The label -1 means
-        an outlier.
+        """Return (n,) labels for n texts, counted from 0 without a gap; -1 means an outlier.
 
         Args:
             texts: n texts; n may be 0.
-            embedder: is at its service, where it needs vectors.
+            embedder: embeds texts, if vectors are needed.
         """
 
     def describe(self, texts: Sequence[str], labels: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        """Return label -> words that describe the topic of its texts, the most telling first. By
-        default, no words.
+        """Return label -> words that describe the topic, the best first; by default, no words.
 
         Args:
             texts: n texts.
-            labels: of the n texts, as the caller has grouped them; a negative one is left out.
+            labels: the labels of the n texts, as the caller has grouped them; negative ones are
+                ignored.
         """
         return {}
 
@@ -385,25 +374,23 @@ class Summarizer(Stage):
 
         Args:
             query: the standalone question.
-            nuggets: of one cluster, the most relevant first.
+            nuggets: the nuggets of one cluster, the most relevant first.
             words: the most words of the sentence.
         """
 
 
 class Metrics(Stage):
-    """Measures the turns of a run. Several metrics can be chosen at once, each as `metrics.<name>`."""
+    """Measures the turns of a run; several can be chosen at once, each as `metrics.<name>`."""
 
     reads: ClassVar[Sequence[Literal["ranking", "answer"]]] = ("ranking", "answer")
-    """What it measures of a turn. Remarks about the other part do not concern a reader of its
-    scores.
-    """
+    """The parts of a turn that it measures; remarks about the others are not shown with it."""
 
     @abstractmethod
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """Return turn id -> measure -> value. Leave out turns to which a measure does not apply.
+        """Return turn id -> measure -> value, without turns to which a measure does not apply.
 
         A metric that also reports on the run as a whole returns a `Measurement` with the report. If
-        it raises, the run has no values of this metric, says why, and counts as partial.
+        it raises, the run has no values of this metric but the reason, and counts as partial.
 
         Args:
             records: the records of the run, with the replies of language models; they can be
@@ -411,40 +398,37 @@ class Metrics(Stage):
         """
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the scores of a set of turns, given the mean of each measure over them. By
-        default, these means.
+        """Return the scores of a set of turns from the means of its measures.
 
-        Override it for scores that are no means over turns, such as F1 or corpus BLEU: `measure`
-        gives the counts of each turn, and this returns the ratio of their means. Called for all
-        turns, for the turns of each domain, turn position and label. A measure that no turn of the
-        set has is absent from `means`.
+        By default, they are the means. Override it for scores that are not means over turns, such
+        as F1 or corpus BLEU: `measure` returns the counts of each turn, and this returns the ratio
+        of their means. It is called for all turns, and for the turns of each domain, turn position
+        and label. A measure that no turn of the set has is absent from `means`.
         """
         return means
 
     def list_measures(self) -> Sequence[str]:
-        """Return the names of all measures that it may give: first the one that stands for it in a
-        leaderboard.
+        """Return the names of all its measures, first the one that represents it in a leaderboard.
 
-        Nothing, the default, where they are not known beforehand; its first measure then stands for
-        it. With the names, a grid whose `sweep.metric` none of its metrics gives is refused before
-        it runs.
+        Return nothing, the default, if they are not known beforehand; its first measure represents
+        it then. With the names, a grid whose `sweep.metric` is not a measure of any metric is
+        refused before it runs.
         """
         return ()
 
     def explain_gap(self) -> str:
-        """Return why it can measure no turn of its data set ("the data set has no qrels"); by
-        default, empty.
+        """Return why it can measure no turn of its data set ("the data set has no qrels").
 
-        Asked after a run in which it measured nothing, and before a grid whose `sweep.metric` is
-        one of its measures.
+        It is called after a run without any value, and before a grid whose `sweep.metric` is one of
+        its measures. By default, it is empty.
         """
         return ""
 
 
 class Tracker(Stage):
-    """Logs runs. A tracker is an observer: it implements any of the observing hooks of convrag.api.hookspecs.
+    """Logs runs: an observer that implements observing hooks of `convrag.api.hookspecs`.
 
-    The turns of conversations reach it only where it has a parameter `traces` that is true.
+    The turns of conversations reach it only if it has a parameter `traces` that is true.
     """
 
 
@@ -460,7 +444,7 @@ class Task(Stage):
 
         Args:
             config: the whole configuration.
-            folder: of this run of the command; it exists. If it stays empty, it is removed.
+            folder: the folder of this run of the command. If it stays empty, it is removed.
 
         Returns:
             The exit status: 0, 1 if it failed, 3 if part of the work is missing (some turns failed,
@@ -469,7 +453,7 @@ class Task(Stage):
 
 
 def _describe_value(value: object) -> str:
-    """Describe a value of a passage's metadata in the same way in every process; sets have no order
-    of their own.
-    """
-    return repr(sorted(map(repr, value))) if isinstance(value, set | frozenset) else repr(value)
+    """Describe a value of a passage's metadata in the same way in every process."""
+    if isinstance(value, set | frozenset):  # it has another order in each process
+        return repr(sorted(map(repr, value)))
+    return repr(value)

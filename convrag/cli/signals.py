@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from convrag.concurrency.cancellation import clean_up_abandoned
+from convrag.concurrency.cancellation import run_exit_cleanups
 
 REACTION_SECONDS = 1.0
 """From the signal until the main thread must have noticed it; else the process is ended without it.
@@ -110,7 +110,7 @@ def leave(number: int) -> NoReturn:
             f"convrag: {ending}. What was computed is kept{place}: "
             "the same command goes on from there.\n"
         )
-    clean_up_abandoned()
+    run_exit_cleanups()
     atexit._run_exitfuncs()  # logging's and the libraries', but not the one that waits for threads
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
@@ -178,7 +178,7 @@ def _watch(reader: socket.socket) -> None:
         if first and left <= 0:
             threading.Thread(target=leave, args=[first], daemon=True).start()
             time.sleep(CLEANUP_SECONDS)
-            clean_up_abandoned(slow=False)
+            run_exit_cleanups(slow=False)
             os._exit(_status(first))
         reader.settimeout(min(left, REACTION_SECONDS) if first else None)
         with suppress(TimeoutError):

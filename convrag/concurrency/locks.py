@@ -4,21 +4,21 @@ Locks by key work across the threads of this process and across processes: one o
 others wait.
 
 A key is one byte of the lock file, at an offset that is a hash of the key. These locks use `fcntl`,
-and no library such as `filelock`, since that locks whole files. A file for each key would be 500
-open files for a batch of 500 keys. A few files that the keys share would be a deadlock: a stage
-that holds the lock of its own call asks for that of a call to another stage, and where two calls
-share a lock, two processes may wait for each other. Windows has no `fcntl`: only the threads of one
-process wait for each other there, and a warning says so.
+since libraries such as `filelock` lock whole files. A file for each key would be 500 open files for
+a batch of 500 keys. A few files that the keys share would be a deadlock: a stage that holds the
+lock of its own call asks for the lock of a call to another stage, and where two calls share a lock,
+two processes may wait for each other. Windows has no `fcntl`: only the threads of one process wait
+for each other there, and a warning says so.
 
 The lock of a folder is `filelock`'s, which works on Windows too, is free when its process is
-killed, and does not pass to a forked child. The lock file says who holds it, and is there only
+killed, and does not pass to a forked child. The lock file says who holds it, and exists only
 meanwhile.
 
 A fork copies every lock of a thread as it is: one that another thread holds at that moment would
 stay locked in the child for ever. Open files with their locks, and connections, would belong to
 both processes. So an object that several threads use, and that a child may go on with, is
 `ForkAware`. Its `_guard`, which is held for moments only, is taken before a fork; a lock that is
-held for long (while a stage is built) is made anew in `_reset_in_child`. A lock of one call or one
+held for long (while a stage is built) is replaced in `_reset_in_child`. A lock of one call or one
 turn needs neither, since no child goes on with another thread's turn.
 """
 
@@ -35,30 +35,32 @@ from hashlib import blake2b
 from pathlib import Path
 from weakref import WeakSet, WeakValueDictionary
 
-from convrag.api.errors import ConvragError
+from convrag.api.errors import FolderInUse
 from convrag.concurrency.cancellation import (
     check_cancelled,
-    if_abandoned,
+    cleanup_at_exit,
     is_cancelled,
     sleep,
-    waiting,
 )
+from convrag.concurrency.slots import release_slot
 
-making = threading.RLock()
-"""Held while an object of a process is made or looked up. Take it before a guard, never while
-holding one.
+creation_lock = threading.RLock()
+"""The lock under which a process creates or looks up the objects that it has once.
+
+Take it before a guard, never while holding one.
 """
 
 
 class ForkAware:
-    """An object whose `_guard` is taken while the process forks. A fork waits for it: hold it for
-    moments only.
+    """An object whose `_guard` is taken while the process forks.
+
+    A fork waits for the guard, so hold it for moments only.
     """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        with making:
-            _all.add(self)
+        with creation_lock:
+            _fork_aware.add(self)
 
     def _prepare_for_fork(self) -> None:
         """Close what no child may inherit. The guard is held."""
@@ -67,26 +69,27 @@ class ForkAware:
         """Forget what belongs to the parent. The guard is held, and there is no other thread."""
 
 
-_all: WeakSet[ForkAware] = WeakSet()
-_held: list[ForkAware] = []  # whose guards are held while this process forks
+_fork_aware: WeakSet[ForkAware] = WeakSet()
+_guarded: list[ForkAware] = []
+"""The objects whose guards are held while this process forks."""
 
 
 def _before_fork() -> None:
-    making.acquire()
-    for each in list(_all):
+    creation_lock.acquire()
+    for each in list(_fork_aware):
         each._guard.acquire()
-        _held.append(each)
+        _guarded.append(each)
         each._prepare_for_fork()
 
 
 def _after_fork_in_parent() -> None:
-    while _held:
-        _held.pop()._guard.release()
-    making.release()
+    while _guarded:
+        _guarded.pop()._guard.release()
+    creation_lock.release()
 
 
 def _after_fork_in_child() -> None:
-    for each in _held:
+    for each in _guarded:
         each._reset_in_child()
     _after_fork_in_parent()
 
@@ -111,8 +114,9 @@ LOCK_FILE = "keys.lock"
 
 
 class KeyLocks(ForkAware):
-    """The locks of a folder, one for each key. Get them with `get_locks`: a process has one object
-    per folder.
+    """The locks of a folder, one for each key.
+
+    Get them with `get_locks`: a process has one object per folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -120,16 +124,18 @@ class KeyLocks(ForkAware):
         self._claimed: set[str] = set()
         """The keys that threads of this process have, or wait for another process to free."""
         self._file: int | None = None
-        """Open while there are claims. Closed any earlier, it would lose this process's locks on
-        all keys.
+        """The lock file, open while there are claims.
+
+        Closed any earlier, it would lose this process's locks on all keys.
         """
         super().__init__()
         self._freed = threading.Condition(self._guard)
 
     @contextmanager
     def lock_keys(self, keys: Iterable[str]) -> Iterator[None]:
-        """Lock the keys during the block, waiting for each of them. The folder is made where it is
-        missing.
+        """Lock the keys during the block, after waiting for each of them.
+
+        The folder is created if it is missing.
 
         A thread claims all keys at once against the other threads of its process, and then locks
         them in sorted order against other processes, so that two callers cannot wait for each
@@ -142,24 +148,19 @@ class KeyLocks(ForkAware):
         wanted = set(keys)
         process = os.getpid()
         if not self._claim(wanted, 0):
-            with waiting():
+            with release_slot():
                 while not self._claim(wanted, 0.1):
                     check_cancelled()
         try:
             for key in sorted(wanted):
-                pause = 0.001
-                while not self._try_byte(key, locked=True):  # another process has it
-                    sleep(pause)
-                    pause = min(1.5 * pause, 0.05)
+                self._wait_for_byte(key)
             yield
         finally:
             if process == os.getpid():
                 self._free(wanted)
 
     def _claim(self, wanted: set[str], seconds: float) -> bool:
-        """Claim keys against the other threads; False where one of them still has one after so many
-        seconds.
-        """
+        """Claim keys against the other threads; False if one of them keeps a key for so long."""
         with self._freed:
             if not self._freed.wait_for(lambda: self._claimed.isdisjoint(wanted), seconds):
                 return False
@@ -177,10 +178,17 @@ class KeyLocks(ForkAware):
                 self._close()
             self._freed.notify_all()
 
-    def _try_byte(self, key: str, *, locked: bool) -> bool:
-        """Lock or unlock the byte of a key in the lock file; False where another process has it.
+    def _wait_for_byte(self, key: str) -> None:
+        """Lock the byte of a key, trying again as long as another process has it."""
+        pause = 0.001
+        while not self._try_byte(key, locked=True):
+            sleep(pause)
+            pause = min(1.5 * pause, 0.05)
 
-        Where that cannot be done, warn and go on with the claims of threads alone.
+    def _try_byte(self, key: str, *, locked: bool) -> bool:
+        """Lock or unlock the byte of a key in the lock file; False if another process has it.
+
+        Where files cannot be locked, warn and go on with the claims of threads alone.
         """
         if self._file is None:
             return True
@@ -215,18 +223,16 @@ class KeyLocks(ForkAware):
 
 
 def _lock_byte(file: int, kind: int, offset: int) -> None:
-    """Lock or unlock a byte of a file, for this open file (OFD lock); for this process where these
-    are not known.
+    """Lock or unlock a byte of a file, for this open file (OFD lock).
+
+    A system that does not know such locks locks it for this process.
     """
-    if hasattr(fcntl, "F_OFD_SETLK"):  # struct flock
-        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", kind, os.SEEK_SET, offset, 1, 0))
-    else:
-        fcntl.lockf(
-            file,
-            fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB,
-            1,
-            offset,
-        )
+    if hasattr(fcntl, "F_OFD_SETLK"):
+        flock = struct.pack("hhqqi", kind, os.SEEK_SET, offset, 1, 0)  # struct flock
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, flock)
+        return
+    command = fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB
+    fcntl.lockf(file, command, 1, offset)
 
 
 _warned: set[Path] = set()
@@ -237,21 +243,25 @@ def _warn_without_locks(folder: Path, error: OSError) -> None:
     """Warn, once for each folder, that locks do not work there."""
     if folder not in _warned:
         _warned.add(folder)
-        said = "%s cannot be locked (%s): two processes may compute the same result, or write the same files"
-        log.warning(said, folder, error.strerror or error)
+        log.warning(
+            "%s cannot be locked (%s): two processes may compute the same result, or write the "
+            "same files",
+            folder,
+            error.strerror or error,
+        )
 
 
 _locks: WeakValueDictionary[Path, KeyLocks] = WeakValueDictionary()
 
 
 def get_locks(folder: Path) -> KeyLocks:
-    """Return the locks of a folder in this process, which are one object for as long as anything
-    refers to them.
-    """
+    """Return the locks of a folder: one object in this process, as long as it is in use."""
     folder = folder.resolve()
-    with making:
-        if (locks := _locks.get(folder)) is None:
-            locks = _locks[folder] = KeyLocks(folder)
+    with creation_lock:
+        locks = _locks.get(folder)
+        if locks is None:
+            locks = KeyLocks(folder)
+            _locks[folder] = locks
         return locks
 
 
@@ -259,22 +269,12 @@ FOLDER_LOCK = ".convrag.lock"
 """The lock file in a folder that is held."""
 
 
-class FolderInUse(ConvragError):
-    """Another process holds a folder; the message says which one, as far as it has said so."""
-
-    def __init__(self, folder: Path, holder: str = "another process") -> None:
-        super().__init__(
-            f"{folder} is in use by {holder}. Wait until it has ended, or stop it: the same command then goes on from "
-            "what is remembered. Or choose another folder: hydra.run.dir=..., for a grid hydra.sweep.dir=..."
-        )
-
-
 @contextmanager
 def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold a folder, which is made where it is missing, during the block. A thread that holds it
-    may hold it again.
+    """Hold a folder, which is created if it is missing, during the block.
 
-    Where the file system has no locks, a warning says so once and nobody is kept apart.
+    A thread that holds it may hold it again. Where the file system has no locks, a warning says so
+    once, and nobody is kept apart.
 
     Args:
         folder: the folder.
@@ -282,7 +282,7 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
     Raises:
         FolderInUse: another process, or thread, holds it, and `wait` is False.
-        OSError: the folder cannot be made.
+        OSError: the folder cannot be created.
     """
     from filelock import FileLock, Timeout
 
@@ -303,14 +303,14 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         raise FolderInUse(folder, _read_holder(path)) from None
     except OSError as error:
         _warn_without_locks(folder, error)
-    is_held = lock.is_locked  # which another thread could not ask
+    is_held = lock.is_locked  # asked here, since another thread cannot
 
     def remove() -> None:
         if is_held:
-            with suppress(OSError):  # Windows removes no open file
+            with suppress(OSError):  # Windows does not remove open files
                 path.unlink()
 
-    with if_abandoned(remove):
+    with cleanup_at_exit(remove):
         try:
             yield
         finally:
@@ -320,18 +320,18 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def _write_holder(file: int) -> None:
-    """Write who holds the folder into its lock file, after a first byte that others cannot read on
-    Windows.
+    """Write who holds the folder into its lock file.
+
+    The first byte is left out, since others cannot read it on Windows.
     """
-    holder = (
-        f"process {os.getpid()} on {platform.node()}, since {time.strftime('%Y-%m-%d %H:%M:%S')}"
-    )
+    since = time.strftime("%Y-%m-%d %H:%M:%S")
+    holder = f"process {os.getpid()} on {platform.node()}, since {since}"
     os.ftruncate(file, 0)
     os.write(file, f"\n{holder}".encode())
 
 
 def _read_holder(path: Path) -> str:
-    """Read who holds a folder, where that is written already, and still."""
+    """Read who holds a folder; "another process" while the lock file does not say so."""
     with suppress(OSError), path.open("rb") as file:
         file.seek(1)
         return file.read().decode(errors="replace") or "another process"

@@ -1,12 +1,10 @@
-"""Streaming: an LLM passes the pieces of its reply to a listener, and a thread passes what it tells
-to a loop.
-"""
+"""Streams: pieces of a reply for a listener, and events of a thread for a loop."""
 
 import threading
 from codecs import getincrementaldecoder
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Generic, TypeVar
@@ -21,45 +19,66 @@ _listener: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_listen
 
 @contextmanager
 def listen_with(listener: Callable[[str], None] | None) -> Iterator[None]:
-    """Pass the replies that LLMs give in this thread during the block to `listener`, in pieces;
-    None turns this off.
+    """Pass the pieces of replies that come in this thread during the block to a listener.
+
+    Args:
+        listener: is called with each piece; None passes them to nobody.
     """
-    decoder = getincrementaldecoder("utf-16-le")(
-        "replace"
-    )  # keeps half a surrogate pair until the other half comes
-
-    def tell(piece: str) -> None:
-        if listener and (
-            text := decoder.decode(piece.encode("utf-16-le", "surrogatepass"), final=not piece)
-        ):
-            listener(text)
-
-    token = _listener.set(tell if listener else None)
+    if listener is None:
+        token = _listener.set(None)
+    else:
+        joiner = _SurrogateJoiner(listener)
+        token = _listener.set(joiner.add)
     try:
         yield
-        tell("")
+        if listener is not None:
+            joiner.finish()
     finally:
         _listener.reset(token)
 
 
+class _SurrogateJoiner:
+    """Keeps half a surrogate pair at the end of a piece until the other half comes.
+
+    Args:
+        listener: is called with the texts, in which no pair is cut.
+    """
+
+    def __init__(self, listener: Callable[[str], None]) -> None:
+        self._listener = listener
+        self._decoder = getincrementaldecoder("utf-16-le")("replace")
+
+    def add(self, piece: str) -> None:
+        """Pass on a piece, without the half of a pair at its end."""
+        self._pass_on(self._decoder.decode(piece.encode("utf-16-le", "surrogatepass")))
+
+    def finish(self) -> None:
+        """Pass on the half that is left, as U+FFFD."""
+        self._pass_on(self._decoder.decode(b"", final=True))
+
+    def _pass_on(self, text: str) -> None:
+        if text:
+            self._listener(text)
+
+
 def current_listener() -> Callable[[str], None] | None:
-    """Return the listener of this thread. An LLM that streams calls it with each piece of its
-    reply, in order.
+    """Return the listener of this thread.
+
+    An LLM that streams calls it with each piece of its reply, in order.
     """
     return _listener.get()
 
 
 class Stream(Generic[E, T]):
-    """Work in a thread: the events that it tells, to iterate over once with `for` or `async for`,
-    then its `record`.
+    """Work in a thread whose events are iterated over, once, with `for` or `async for`.
 
-        stream = Stream(lambda tell: pipeline.turn("id", "What is BERT?", listener=tell))
+        stream = Stream(lambda send: pipeline.turn("id", "What is BERT?", listener=send))
         for piece in stream:  # or: async for piece in stream
             print(piece, end="")
         print(stream.record)
 
-    The work begins with the iteration, or with `start`. Leaving an `async for`, or cancelling its
-    task, cancels it.
+    The work begins with the iteration, or with `start`. Leaving the loop early cancels it, and so
+    does cancelling the task of an `async for`.
 
     Args:
         work: returns the record. It calls its argument with each event, such as a piece of the
@@ -68,16 +87,17 @@ class Stream(Generic[E, T]):
 
     def __init__(self, work: Callable[[Callable[[E], None]], T]) -> None:
         self._work = work
-        self._begun = self._iterated = False
-        self._come = threading.Event()
+        self._begun = False
+        self._iterated = False
+        self._has_news = threading.Event()
         self._ended = threading.Event()
         self._records: list[T] = []
         self.error: BaseException | None = None
-        """What the work raised."""
+        """The error that ended the work."""
         self.events: deque[E] = deque()
-        """What was told and nobody has taken yet."""
-        self.wake: Callable[[], None] = self._come.set
-        """Is called by the thread after each event, and at the end."""
+        """The events that nobody has taken yet."""
+        self.wake: Callable[[], None] = self._has_news.set
+        """The function that the thread calls after each event, and at the end."""
         self.cancellation = Cancellation()
 
     @property
@@ -87,8 +107,11 @@ class Stream(Generic[E, T]):
 
     @property
     def record(self) -> T:
-        """The record of work that has begun; waits for its end. Raises what the work raised, else
-        RuntimeError.
+        """The record of the work; waits for its end.
+
+        Raises:
+            RuntimeError: the work has not begun.
+            BaseException: what the work raised.
         """
         if not self._begun:
             raise RuntimeError("the record is there when all pieces have been read")
@@ -111,48 +134,50 @@ class Stream(Generic[E, T]):
         else:
             threading.Thread(target=run, name="stream", daemon=True).start()
 
-    def tell(self, event: E) -> None:
-        """Add an event; called by the thread. Raises Cancelled once the stream is cancelled."""
-        self.cancellation.check()
-        self.events.append(event)
-        self.wake()
-
     def cancel(self) -> None:
         """End the waits of the work; without effect where it has ended."""
         self.cancellation.cancel()
 
     def __iter__(self) -> Iterator[E]:
-        """Yield the events in order. Raises what the work raised, and RuntimeError at a second
-        iteration.
-        """
-        return (event for event in self.tick() if event is not None)
+        """Yield the events in order; leaving the loop closes the iterator and cancels the work.
 
-    def tick(self, seconds: float | None = None) -> Iterator[E | None]:
+        Raises:
+            RuntimeError: the stream was iterated over before.
+            BaseException: what the work raised.
+        """
+        with closing(self.tick()) as events:
+            for event in events:
+                if event is not None:
+                    yield event
+
+    def tick(self, seconds: float | None = None) -> Generator[E | None, None, None]:
         """Iterate, and yield None where no event came for so many seconds."""
         self._begin_iteration()
-        while True:
-            self._come.clear()
-            ended = self.has_ended
-            while self.events:
-                yield self.events.popleft()
-            if ended:
-                break
-            if not self._come.wait(seconds):
-                yield None
+        try:
+            while True:
+                self._has_news.clear()
+                is_last = self.has_ended
+                while self.events:
+                    yield self.events.popleft()
+                if is_last:
+                    break
+                if not self._has_news.wait(seconds):
+                    yield None
+        finally:
+            self.cancel()
         if self.error is not None:
             raise self.error
 
     async def __aiter__(self) -> AsyncIterator[E]:
-        """Yield the events in order. Raises what the work raised, and RuntimeError at a second
-        iteration.
-        """
+        """Yield the events in order, and raise, as `for` does."""
         import asyncio  # takes as long to import as all of api/; only `async for` needs it
 
-        loop, come = asyncio.get_running_loop(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        has_news = asyncio.Event()
 
         def wake() -> None:
             try:
-                loop.call_soon_threadsafe(come.set)
+                loop.call_soon_threadsafe(has_news.set)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 self.cancel()
 
@@ -160,17 +185,23 @@ class Stream(Generic[E, T]):
         self._begin_iteration()
         try:
             while True:
-                come.clear()
-                ended = self.has_ended
+                has_news.clear()
+                is_last = self.has_ended
                 while self.events:
                     yield self.events.popleft()
-                if ended:
+                if is_last:
                     break
-                await come.wait()
+                await has_news.wait()
         finally:
             self.cancel()
         if self.error is not None:
             raise self.error
+
+    def _send(self, event: E) -> None:
+        """Add an event. Raises Cancelled once the stream is cancelled."""
+        self.cancellation.check()
+        self.events.append(event)
+        self.wake()
 
     def _begin_iteration(self) -> None:
         if self._iterated:
@@ -182,7 +213,7 @@ class Stream(Generic[E, T]):
     def _run(self) -> None:
         try:
             with when_cancelled(self.cancel), self.cancellation.apply():
-                self._records.append(self._work(self.tell))
+                self._records.append(self._work(self._send))
         except BaseException as error:
             self.error = error
         finally:

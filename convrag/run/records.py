@@ -11,12 +11,13 @@ from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from convrag.api.errors import FolderInUse
 from convrag.api.hookspecs import hookimpl
 from convrag.api.passages import Hit
 from convrag.api.records import Run, TurnRecord
 from convrag.api.rows import format_query
-from convrag.concurrency.cancellation import if_abandoned
-from convrag.concurrency.locks import FolderInUse, hold_folder
+from convrag.concurrency.cancellation import cleanup_at_exit
+from convrag.concurrency.locks import hold_folder
 from convrag.sdk.data.jsonl import read_lines
 from convrag.sdk.data.trec import encode_id
 from convrag.sdk.data.utterances import USER
@@ -167,7 +168,7 @@ def open_run_folder(folder: Path) -> Iterator[RunFolder]:
     with hold_folder(folder):
         files.discard()  # a process that was killed has left them
         files.unfinished.mkdir()
-        with if_abandoned(files.discard):
+        with cleanup_at_exit(files.discard):
             try:
                 yield files
             finally:

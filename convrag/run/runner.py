@@ -19,7 +19,7 @@ from convrag.api.groups import GROUPS
 from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import Dataset
-from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.cancellation import cleanup_at_exit
 from convrag.config.compose import read_settings
 from convrag.config.settings import DEFAULT_METRICS, STAND_IN, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
@@ -35,7 +35,7 @@ from convrag.store.files import write_atomically
 from convrag.store.folders import describe_files
 from convrag.turn.observers import Observers
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.turn import Watch
+from convrag.turn.turn import Audience
 from convrag.turn.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class _FinishedTurns(NamedTuple):
     turns: Sequence[TurnRecord]
     stopped: str
 
-    def records(self, watch: Watch) -> Generator[TurnRecord]:
+    def records(self, audience: Audience) -> Generator[TurnRecord]:
         yield from self.turns
 
 
@@ -186,7 +186,7 @@ def _execute_run(
             except Exception:  # of a library whose import was interrupted, say
                 log.info("the interruption was not noted everywhere", exc_info=True)
 
-        with if_abandoned(tell_of_interruption, slow=True):
+        with cleanup_at_exit(tell_of_interruption, slow=True):
             try:
                 summary = _write_run(files, run, wiring, source, observers)
                 if show:
@@ -207,7 +207,7 @@ def _write_run(
     try:
         observers.notify("convrag_run_started", run=run)
         start = time.perf_counter()
-        with closing(source.records(Watch(observers, run.config))) as finished:
+        with closing(source.records(Audience(observers, run.config))) as finished:
             for record in finished:
                 records.add(record)
                 observers.notify("convrag_turn_finished", run=run, record=record)

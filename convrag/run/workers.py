@@ -18,10 +18,10 @@ from convrag.sdk.data.simulated import ask_turns, count_turns
 from convrag.sdk.output.progress import turn_progress
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.search.corpus import Corpus, PassageSource
-from convrag.store.remember import kept
+from convrag.store.remember import cache_enabled
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.turn import Watch
+from convrag.turn.turn import Audience
 
 MISSED_DEPTH = 1000
 """The rank down to which relevant passages are looked for that a turn has missed."""
@@ -50,13 +50,13 @@ def rank_missed(record: TurnRecord, retriever: Retriever) -> TurnRecord:
     missed = [name for name, grade in record.gold.items() if grade > 0 and name not in retrieved]
     if not missed or record.error:
         return record
-    token = kept.set(False)
+    token = cache_enabled.set(False)
     try:
         hits = retriever.retrieve(record.queries, MISSED_DEPTH)
     except Exception:  # of any plugin: the turn itself has ended well, and its record has no ranks
         return record
     finally:
-        kept.reset(token)
+        cache_enabled.reset(token)
     ranks = {hit.passage.id: rank for rank, hit in enumerate(hits, start=1)}
     told = {
         **record.trace.get("retriever", {}),
@@ -130,13 +130,13 @@ class ConversationWorkers:
         self.stopped = ""
         self._stop = threading.Event()
 
-    def records(self, watch: Watch | None = None) -> Generator[TurnRecord]:
+    def records(self, audience: Audience | None = None) -> Generator[TurnRecord]:
         """Yield the records of all turns, conversation by conversation in the data set's order.
 
         Args:
-            watch: who watches the turns; by default the plugins.
+            audience: the observers of the turns; by default the plugins.
         """
-        self.pipeline.watch = watch or self.pipeline.watch
+        self.pipeline.audience = audience or self.pipeline.audience
         with turn_progress(sum(map(count_turns, self.conversations))) as advance:
 
             def run(conversation: Conversation) -> list[TurnRecord]:

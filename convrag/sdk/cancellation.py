@@ -3,10 +3,9 @@
 from convrag.concurrency.cancellation import (
     Cancellation as Cancellation,
     Cancelled as Cancelled,
-    ComputeSlots as ComputeSlots,
     check_cancelled as check_cancelled,
-    if_abandoned as if_abandoned,
+    cleanup_at_exit as cleanup_at_exit,
     sleep as sleep,
-    waiting as waiting,
     when_cancelled as when_cancelled,
 )
+from convrag.concurrency.slots import ComputeSlots as ComputeSlots, release_slot as release_slot

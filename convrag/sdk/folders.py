@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from convrag.api.errors import ConfigError
-from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.cancellation import cleanup_at_exit
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def write_folder(path: Path) -> Iterator[Path]:
     def discard() -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
-    with if_abandoned(discard):
+    with cleanup_at_exit(discard):
         try:
             unfinished.mkdir(parents=True)
             yield unfinished

@@ -14,7 +14,8 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-from convrag.concurrency.cancellation import Cancellation, Cancelled, waiting, when_cancelled
+from convrag.concurrency.cancellation import Cancellation, Cancelled, when_cancelled
+from convrag.concurrency.slots import release_slot
 from convrag.sdk.output.progress import track
 from convrag.store.usage import UsageMeter, current_meter
 
@@ -124,7 +125,7 @@ def call_in_threads(
 
 
 def _wait_for(future: Future[R]) -> R:
-    with waiting():
+    with release_slot():
         return future.result()
 
 

@@ -7,6 +7,7 @@
 * `json_text`: JSON without NaN and infinities, and JSON with marks for what JSON cannot say.
 * `fingerprint`: hashes of stages, values and files; keys are made of them.
 * `code_hash`: hashes of the source code that the results of a class depend on.
+* `libraries`: the libraries that the code of a class reaches, whose versions count.
 * `folders`: built folders, each built once, checked and held while it is used.
 * `files`: files that are written whole or not at all, their names, and the errors of a full disk.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.

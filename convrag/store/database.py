@@ -1,5 +1,4 @@
-"""The store's values in SQLite, in a file of the store's folder: one table of entries, each with a
-checksum.
+"""The store's values in an SQLite file: one table of entries, each with a checksum.
 
 A damaged file is renamed aside, and a new one is begun. `read_damaged` reads single entries of the
 old one.
@@ -23,7 +22,7 @@ from convrag.store.files import describe_disk_error
 log = logging.getLogger(__name__)
 
 FILE = "store.sqlite"
-"""The database's name in the store's folder."""
+"""The name of the database in the store's folder."""
 
 TIMEOUT = 60
 """Seconds to wait for other processes that use the database."""
@@ -34,24 +33,20 @@ BATCH = 500
 _COLUMNS = ("key", "kind", "value", "seconds", "checksum")
 _FIELDS = ", ".join(_COLUMNS)
 _TABLE = (
-    "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL, "
-    "seconds REAL NOT NULL DEFAULT 0, checksum INTEGER)"
+    "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, "
+    "value BLOB NOT NULL, seconds REAL NOT NULL DEFAULT 0, checksum INTEGER)"
 )
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
-"""What SQLite says of a damaged file, and of one with another table than this. A full disk is
-something else.
-"""
+"""SQLite's errors for a damaged file, and for a file with another table; not for a full disk."""
 
 Row = tuple[Any, ...]
 
 FileIdentity = tuple[int, int]
-"""Device and inode, which tell a file from another one that took its place under the same name."""
+"""Device and inode, which differ for another file under the same name."""
 
 
 class StoreUnusable(ConfigError, RunStopped):
-    """The store cannot be used. In mid-run that ends the run: no further turn could keep what it
-    costs.
-    """
+    """The store cannot be used. That ends a run: no further turn could keep what it costs."""
 
 
 class SqliteEntries(ForkAware):
@@ -77,7 +72,7 @@ class SqliteEntries(ForkAware):
 
     def __del__(self) -> None:
         if self._connection is not None:
-            # And nothing else: at the end of a process, the names of modules are gone
+            # Nothing else, since the names of modules are gone when a process ends
             self._connection.close()
 
     def open(self) -> None:
@@ -85,48 +80,50 @@ class SqliteEntries(ForkAware):
         self._execute("SELECT 1")
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
-        """Return key -> (value, seconds) of the sound entries. Damaged ones count as absent: they
-        are put anew.
+        """Return key -> (value, seconds) of the sound entries.
+
+        Damaged entries count as absent, so that they are computed again.
         """
         found: dict[str, tuple[bytes, float]] = {}
         wanted = list(keys)
         for start in range(0, len(wanted), BATCH):
             batch = wanted[start : start + BATCH]
-            for row in self._execute(
-                f"SELECT {_FIELDS} FROM entries WHERE key IN ({_mark(batch)})", batch
-            ):
-                if is_damaged(*row) or row[0] not in batch:
+            sql = f"SELECT {_FIELDS} FROM entries WHERE key IN ({_make_placeholders(batch)})"
+            for row in self._execute(sql, batch):
+                key, _, value, seconds, _ = row
+                if is_damaged(*row) or key not in batch:
                     self._warn()
                 else:
-                    found[row[0]] = (row[2], row[3])
+                    found[key] = (value, seconds)
         return found
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float) -> None:
         """Keep values in place of earlier ones, each whole or not at all."""
-        fields = ((key, kind, value, seconds) for key, value in entries.items())
-        rows = [(*each, compute_checksum(*each)) for each in fields]
-        for start in range(0, len(rows), BATCH // len(_COLUMNS)):
-            batch = rows[start : start + BATCH // len(_COLUMNS)]
-            marks = ",".join([f"({_mark(_COLUMNS)})"] * len(batch))
+        rows = [
+            (key, kind, value, seconds, compute_checksum(key, kind, value, seconds))
+            for key, value in entries.items()
+        ]
+        size = BATCH // len(_COLUMNS)
+        for start in range(0, len(rows), size):
+            batch = rows[start : start + size]
+            placeholders = ",".join([f"({_make_placeholders(_COLUMNS)})"] * len(batch))
             values = [field for row in batch for field in row]
-            self._execute(f"INSERT OR REPLACE INTO entries ({_FIELDS}) VALUES {marks}", values)
+            sql = f"INSERT OR REPLACE INTO entries ({_FIELDS}) VALUES {placeholders}"
+            self._execute(sql, values)
 
     def lock_call(self, key: str) -> AbstractContextManager[None]:
-        """Nothing: no other machine uses the file."""
+        """Return a context that does nothing, since no other machine uses the file."""
         return nullcontext()
 
     def _prepare_for_fork(self) -> None:
-        """Close the connection: SQLite allows no child to use or close an inherited one. The next
-        use opens another.
-        """
+        """Close the connection, which a child must not use or close; the next use opens another."""
         self._disconnect()
 
     def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[Row]:
-        """Execute one statement as a transaction and return its rows, from a new database if this
-        one is damaged.
+        """Execute one statement as a transaction and return its rows.
 
-        Transactions of several statements would stay open while their thread waits for the
-        interpreter.
+        If the database is damaged, the rows come from a new one. Transactions of several
+        statements would stay open while their thread waits for the interpreter.
 
         Raises:
             StoreUnusable: the database cannot be used.
@@ -142,26 +139,23 @@ class SqliteEntries(ForkAware):
                     if self._connection is not None and self._opened == file:
                         return self._connection.execute(sql, values).fetchall()
                 self.path.mkdir(parents=True, exist_ok=True)
-                # SQLite opens the log by its name: while a file is renamed, that would be another
-                # file's.
+                # SQLite opens the log by its name. While a file is renamed, that may be another's.
                 with self._locks.lock_keys([FILE]), self._guard:
                     file = identify(self._file)
                     return self._connect(file).execute(sql, values).fetchall()
             except (OSError, sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if damage or not _is_damage(error):
-                    reason = (
-                        describe_disk_error(error, self._file)
-                        or f"{error}. Choose a folder to write to."
-                    )
-                    raise StoreUnusable(f"store.path={self.path} cannot be used: {reason}") from (
-                        damage or error
-                    )
+                    reason = describe_disk_error(error, self._file)
+                    if not reason:
+                        reason = f"{error}. Choose a folder to write to."
+                    message = f"store.path={self.path} cannot be used: {reason}"
+                    raise StoreUnusable(message) from (damage or error)
                 damage = error
 
     def _connect(self, file: FileIdentity | None) -> sqlite3.Connection:
         """Return the connection to the database, which is `file` now; the guard must be held.
 
-        It is a new one where the database was deleted, or another process has renamed it aside.
+        If the database was deleted, or renamed aside by another process, it is a new connection.
         """
         if self._connection is None or self._opened != file:
             self._disconnect()
@@ -176,10 +170,10 @@ class SqliteEntries(ForkAware):
             self._connection = None
 
     def _set_aside(self, file: FileIdentity | None, error: Exception) -> None:
-        """Rename the database, which was `file`, unless another thread or process has done so, and
-        warn.
+        """Rename the database, which was `file`, and warn.
 
-        Another process goes on with the old file until it notices that the name leads to a new one.
+        If another thread or process has done so, do nothing. Another process goes on with the old
+        file until it notices that the name leads to a new one.
         """
         when = time.strftime("%Y%m%d-%H%M%S")
         aside = self._file.with_name(
@@ -189,17 +183,18 @@ class SqliteEntries(ForkAware):
             self._disconnect()
             if identify(self._file) != file:
                 return
-            for suffix in (
-                "-wal",
-                "-shm",
-                "",
-            ):  # the log first: a new database would take it for its own
+            # The log first, since a new database would take it for its own
+            for suffix in ("-wal", "-shm", ""):
+                part = self._file.with_name(self._file.name + suffix)
                 with suppress(FileNotFoundError):
-                    self._file.with_name(self._file.name + suffix).rename(
-                        aside.with_name(aside.name + suffix)
-                    )
-        said = "%s was damaged (%s), and is begun anew. task=record task.damaged_store=%s takes over what can be read"
-        log.warning(said, self._file, error, aside)
+                    part.rename(aside.with_name(aside.name + suffix))
+        log.warning(
+            "%s was damaged (%s), and is begun anew. task=record task.damaged_store=%s takes over "
+            "what can be read",
+            self._file,
+            error,
+            aside,
+        )
 
     def _warn(self) -> None:
         if not self._has_warned:
@@ -227,39 +222,35 @@ def read_damaged(file: Path) -> Iterator[tuple[str, str, bytes, float]]:
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.text_factory = _decode
         ((last,),) = connection.execute("SELECT coalesce(max(rowid), 0) FROM entries").fetchall()
-        for number in range(
-            1, min(last, file.stat().st_size) + 1
-        ):  # no byte has been more than one entry
+        last = min(last, file.stat().st_size)  # a damaged number may be far too large
+        sql = f"SELECT {_FIELDS} FROM entries WHERE rowid = ?"
+        for number in range(1, last + 1):
             with suppress(sqlite3.Error):
-                for row in connection.execute(
-                    f"SELECT {_FIELDS} FROM entries WHERE rowid = ?", [number]
-                ):
+                for row in connection.execute(sql, [number]):
                     if not is_damaged(*row):
                         yield row[:4]
 
 
 def compute_checksum(key: str, kind: str, value: bytes, seconds: float) -> int:
-    """Compute the checksum of an entry, key included: a value that is found under the wrong key is
-    damage too.
+    """Compute the checksum of an entry.
+
+    It covers the key, since a value under the wrong key is damage too.
     """
     return zlib.crc32(value, zlib.crc32(f"{key} {kind} {seconds!r}".encode()))
 
 
 def is_damaged(key: object, kind: object, value: object, seconds: object, checksum: object) -> bool:
     """Whether the fields of an entry do not fit its checksum."""
-    if not (
-        isinstance(key, str)
-        and isinstance(kind, str)
-        and isinstance(value, bytes)
-        and isinstance(seconds, float)
-    ):
+    are_texts = isinstance(key, str) and isinstance(kind, str)
+    if not (are_texts and isinstance(value, bytes) and isinstance(seconds, float)):
         return True
-    return compute_checksum(key, kind, value, seconds) != checksum
+    return compute_checksum(str(key), str(kind), value, seconds) != checksum
 
 
 def switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode. SQLite does not wait here for another connection that does so too: try
-    again meanwhile.
+    """Switch to WAL mode.
+
+    SQLite does not wait here for another connection that does so too, so this tries again.
     """
     deadline = time.monotonic() + TIMEOUT
     while True:
@@ -301,5 +292,5 @@ def _is_damage(error: Exception) -> bool:
     return code & 0xFF in _DAMAGE or code == sqlite3.SQLITE_IOERR_SHORT_READ
 
 
-def _mark(values: Sequence[object]) -> str:
+def _make_placeholders(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))

@@ -1,7 +1,6 @@
-"""Built folders (indexes, copies of corpora): each is built once, and removed when another one has
-taken its place.
+"""Built folders (indexes, copies of corpora): each is built once, and removed when it is replaced.
 
-A manifest says what a folder holds, so that damaged and missing files are found. A process holds
+A manifest lists the files of a folder, so that damaged and missing ones are found. A process holds
 the folders that it uses, so that no other process removes them meanwhile.
 """
 
@@ -17,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.cancellation import cleanup_at_exit
 from convrag.concurrency.locks import ForkAware, KeyLocks
 from convrag.store.files import write_atomically, writing
 
@@ -30,22 +29,20 @@ log = logging.getLogger(__name__)
 
 MANIFEST = ".manifest.json"
 TRUSTED = 24 * 3600
-"""Seconds for which a file counts as sound after its checksum was computed, if its size and time
-are the same.
-"""
+"""Seconds after its checksum for which a file with the same size and time counts as sound."""
 
 
 class BuiltFolders:
     """The folders below a path, by kind ("indexes") and key.
 
-    A series is what one data set's folders have in common before and after its files change: the
-    newest supersedes the others. A superseded folder is removed by the next command that finds it
-    unused: no process holds it, and it is not the newest of another series (two data sets with the
-    same passages share an index).
+    The folders of one data set, before and after its files change, are a series: the newest
+    replaces the others. A replaced folder is removed by the next command that finds it unused: no
+    process holds it, and it is not the newest of another series (two data sets with the same
+    passages share an index).
 
     Args:
         path: the folder of the store.
-        locks: of this folder.
+        locks: the locks of this folder.
     """
 
     def __init__(self, path: Path, locks: KeyLocks) -> None:
@@ -54,8 +51,9 @@ class BuiltFolders:
         self._holds = FolderHolds()
 
     def get(self, kind: str, key: str, build: Callable[[Path], None], series: str) -> Path:
-        """Return a folder, built where it is missing or damaged, and held from now on; see
-        `Store.folder`.
+        """Return a folder, built if it is missing or damaged, and held from now on.
+
+        See `Store.folder` for the arguments.
         """
         folder = self._path / kind / key
         self._get_whole(kind, folder, build)
@@ -66,9 +64,7 @@ class BuiltFolders:
         return folder
 
     def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
-        """Lock keys against other threads, and other processes that use this folder. Raises
-        DiskError.
-        """
+        """Lock keys against other threads, and processes that use this folder. Raises DiskError."""
         with writing(self._path):
             self._path.mkdir(parents=True, exist_ok=True)
         return self._locks.lock_keys(keys)
@@ -80,9 +76,7 @@ class BuiltFolders:
 
     @contextmanager
     def reading(self, folder: Path) -> Iterator[bool]:
-        """Hold an earlier folder in a block, to take over what is in it; False where it is gone or
-        damaged.
-        """
+        """Hold an earlier folder while its contents are copied; False if it is gone or damaged."""
         holds = FolderHolds()
         try:
             yield holds.hold(folder) and not find_damage(folder)
@@ -93,30 +87,32 @@ class BuiltFolders:
         if not find_damage(folder):
             return
         with self.lock([f"{kind}/{folder.name}"]):
-            if not (damage := find_damage(folder)):
+            damage = find_damage(folder)
+            if not damage:
                 return  # another process has built it
             if folder.exists():
                 log.warning("%s: %s; it is built again", folder, damage)
             _build(folder, build)
 
     def _supersede(self, kind: str, series: str, key: str) -> None:
-        """Note that a folder is the newest of a series, and remove the others of the series that
-        nobody uses.
-        """
+        """Make a folder the newest of a series, and remove the unused others of the series."""
         with self.lock([f"{kind}.series"]):
             all_series = self._read_series(kind)
             known = all_series.get(series, [])
-            used = {key for name, keys in all_series.items() if name != series for key in keys[:1]}
-            others = [old for old in known if old != key and old not in used]
-            left = [old for old in others if not try_removing(self._path / kind / old)]
-            if known != [key, *left]:
-                all_series[series] = [key, *left]
+            newest_of_others = {
+                keys[0] for name, keys in all_series.items() if keys and name != series
+            }
+            replaced = [old for old in known if old != key and old not in newest_of_others]
+            remaining = [old for old in replaced if not try_removing(self._path / kind / old)]
+            if known != [key, *remaining]:
+                all_series[series] = [key, *remaining]
                 with writing(self._path):
                     write_atomically(self._series_file(kind), json.dumps(all_series, indent=1))
 
     def _read_series(self, kind: str) -> dict[str, list[str]]:
-        """Series -> the keys of its folders, the newest first. What cannot be read is forgotten:
-        nothing is removed.
+        """Return series -> the keys of its folders, the newest first.
+
+        A file that cannot be read counts as empty, so that nothing is removed.
         """
         try:
             found = json.loads(self._series_file(kind).read_text(encoding="utf-8"))
@@ -129,12 +125,11 @@ class BuiltFolders:
 
 
 class FolderHolds(ForkAware):
-    """The folders that this object holds until it is dropped, or its process ends; several
-    processes may hold one.
+    """The folders that this object holds until it is dropped or its process ends.
 
-    A hold is a shared lock (flock) on the folder itself, which the system frees when a process is
-    killed. Forked children hold what their parent held. Where the system knows no such locks
-    nothing is held, and nothing removed.
+    Several processes may hold the same folder. A hold is a shared lock (flock) on the folder
+    itself, which the system frees when a process is killed. Forked children hold what their parent
+    held. Where the system knows no such locks nothing is held, and nothing removed.
     """
 
     def __init__(self) -> None:
@@ -143,13 +138,11 @@ class FolderHolds(ForkAware):
         super().__init__()
 
     def hold(self, folder: Path) -> bool:
-        """Hold a folder; False where it is not there any more, because another process has just
-        removed it.
-        """
+        """Hold a folder; False if another process has just removed it."""
         try:
             file = os.open(folder, os.O_RDONLY)
         except OSError:
-            return folder.is_dir()  # it can be read, perhaps, and not be locked: on Windows, say
+            return folder.is_dir()  # perhaps it can be read, and not be locked: on Windows, say
         with suppress(OSError):  # a file system without locks: nobody can remove it either
             fcntl.flock(file, fcntl.LOCK_SH)
         is_there = False
@@ -170,7 +163,7 @@ class FolderHolds(ForkAware):
 
 
 def try_removing(folder: Path) -> bool:
-    """Remove a folder that nobody holds. False where it is still there.
+    """Remove a folder that nobody holds; False if it still exists.
 
     It is renamed first, so that nobody finds half of it.
     """
@@ -185,7 +178,7 @@ def try_removing(folder: Path) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         folder.rename(doomed)
-    except OSError:  # somebody holds it, or the file system has no locks, or it is not ours
+    except OSError:  # it is held, or the file system has no locks, or it is another user's
         return False
     finally:
         os.close(file)
@@ -205,42 +198,38 @@ def _is_name(key: str) -> bool:
 
 
 def _build(folder: Path, build: Callable[[Path], None]) -> None:
-    """Build a folder beside its place, and rename it; the lock of its key must be held."""
+    """Build a folder next to its place, and rename it; the lock of its key must be held."""
     unfinished = folder.with_name(f"{folder.name}.unfinished")
 
     def discard() -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
-    discard()  # what a process left that was killed: we hold the lock
-    with if_abandoned(discard):
+    discard()  # left by a process that was killed, since this one holds the lock
+    with cleanup_at_exit(discard):
         try:
             with writing(folder):
                 unfinished.mkdir(parents=True)
                 build(unfinished)
-                write_atomically(
-                    unfinished / MANIFEST, json.dumps(describe_files(unfinished), indent=1)
-                )
+                manifest = json.dumps(describe_files(unfinished), indent=1)
+                write_atomically(unfinished / MANIFEST, manifest)
         except BaseException:
             discard()
             raise
-    shutil.rmtree(folder, ignore_errors=True)  # if it was there, it was damaged
+    shutil.rmtree(folder, ignore_errors=True)  # if it exists, it is damaged
     unfinished.rename(folder)
 
 
 def describe_files(folder: Path) -> dict[str, dict[str, int]]:
-    """Describe the files of a folder and its subfolders: path -> size, time of change (mtime_ns),
-    checksum (crc32).
-    """
+    """Describe the files below a folder: path -> size, mtime_ns (time of change), crc32."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
     return {path.relative_to(folder).as_posix(): _describe_file(path) for path in files}
 
 
 def find_damage(folder: Path) -> str:
-    """Compare a folder with its manifest, and return what is wrong with it; empty if it is as it
-    was built.
+    """Compare a folder with its manifest, and return what is wrong; empty if it is as built.
 
-    A file whose size and time of change stand in the manifest is not read again for a day. Damage
-    that changes neither (a failing disk) is found on the next day.
+    A file with the manifest's size and time of change is not read again for a day. Damage that
+    changes neither (a failing disk) is found on the next day.
     """
     manifest = folder / MANIFEST
     try:
@@ -250,21 +239,19 @@ def find_damage(folder: Path) -> str:
         return f"{MANIFEST} cannot be read ({error})"
     damage, was_read = check_files(folder, rows, read_all=is_old)
     if was_read and not damage:
-        with suppress(
-            OSError
-        ):  # a store that cannot be written to: the next process reads the files again
+        # In a store that cannot be written to, the next process reads the files again
+        with suppress(OSError):
             write_atomically(manifest, json.dumps(rows, indent=1))
     return damage
 
 
 def check_files(folder: Path, rows: Any, *, read_all: bool = False) -> tuple[str, bool]:
-    """Compare the files of a folder with what `describe_files` said of them.
+    """Compare the files of a folder with what `describe_files` returned.
 
     Args:
         folder: the folder.
-        rows: the description, perhaps damaged itself. That of a file that had to be read is
-            updated.
-        read_all: whether to read files whose size and time of change are the same, too.
+        rows: the description, perhaps damaged itself. The row of each file that is read is updated.
+        read_all: whether to read also files whose size and time of change are the same.
 
     Returns:
         What is wrong, empty if nothing is; and whether any file was read.
@@ -273,12 +260,11 @@ def check_files(folder: Path, rows: Any, *, read_all: bool = False) -> tuple[str
     try:
         for name, row in rows.items():
             status = (folder / name).stat()
-            if not read_all and (status.st_size, status.st_mtime_ns) == (
-                row["size"],
-                row["mtime_ns"],
-            ):
+            is_same = (status.st_size, status.st_mtime_ns) == (row["size"], row["mtime_ns"])
+            if is_same and not read_all:
                 continue
-            was_read, described = True, _describe_file(folder / name)
+            was_read = True
+            described = _describe_file(folder / name)
             if described["crc32"] != row["crc32"]:
                 return f"{name} is damaged", True
             row.update(described)
@@ -290,7 +276,8 @@ def check_files(folder: Path, rows: Any, *, read_all: bool = False) -> tuple[str
 
 
 def _describe_file(path: Path) -> dict[str, int]:
-    status, checksum = path.stat(), 0
+    status = path.stat()
+    checksum = 0
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             checksum = zlib.crc32(block, checksum)

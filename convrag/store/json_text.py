@@ -1,16 +1,16 @@
-"""JSON as its standard has it, and JSON with marks for what the standard cannot say.
+"""JSON as its standard has it, and JSON with marks for types that the standard does not have.
 
-The standard (RFC 8259) has no NaN, no infinity, and here no number that is too large to be computed
+The standard (RFC 8259) has no NaN and no infinity, and numbers here are small enough to compute
 with:
 
-    parse_json('{"score": NaN}')     raises ValueError: NaN is no number of JSON
+    parse_json('{"score": NaN}')     raises ValueError: NaN is not a JSON number
     format_json({"score": nan})      gives '{"score": null}'
 
-With marks, `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again. Kept as they
-are: None, truth values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists,
-tuples, sets, dicts with any keys, paths of this system, numpy's numbers and arrays, and objects of
-known dataclasses, named tuples and enums. An object of another class that is derived from a plain
-type (an OrderedDict, say) comes back as one of the plain type.
+With marks, `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again. These come
+back as they are: None, truth values, numbers (inf and NaN too), texts (half a surrogate pair too),
+bytes, lists, tuples, sets, dicts with any keys, paths of this system, numpy's numbers and arrays,
+and objects of known dataclasses, named tuples and enums. An object of another class that is derived
+from a plain type (an OrderedDict, say) comes back as one of the plain type.
 """
 
 import json
@@ -29,8 +29,9 @@ from convrag.api.rows import MOST_DIGITS, convert_object, make_plain
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON. Raises ValueError; also for NaN, infinities, numbers beyond a float, and texts
-    nested too deeply.
+    """Parse JSON.
+
+    Raises ValueError; also for NaN, infinities, numbers beyond a float, and too deep nesting.
     """
     try:
         return json.loads(text, **_RULES)
@@ -48,16 +49,13 @@ def format_json(value: Any, *, indent: int | None = None) -> str:
         return json.dumps(
             value, ensure_ascii=False, allow_nan=False, indent=indent, default=convert_object
         )
-    except (
-        ValueError,
-        TypeError,
-        RecursionError,
-    ):  # NaN; keys that are no texts; data that contain themselves
+    except (ValueError, TypeError, RecursionError):
+        # There is a NaN, a key that is not a text, or data that contain themselves
         return json.dumps(make_plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _parse_finite_float(text: str) -> float:
@@ -81,16 +79,20 @@ _RULES: dict[str, Any] = {
 
 _MARK = "~"
 _FIRST_BYTE = b"1"
-"""Of data that `encode` has made."""
+"""The first byte of all data that `encode` returns."""
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 """The types whose values are written as they are."""
 _PLAIN: tuple[type, ...] = (str, int, float, list, tuple)
+"""The types as which objects of derived classes are written."""
 
 
 class CannotBeKept(Exception):
-    """A value that cannot be written. `place` is where it stands in the result
-    ("[0].passage.metadata.span").
+    """A value that cannot be written.
+
+    Args:
+        place: where the result contains it ("[0].passage.metadata.span").
+        problem: what it is.
     """
 
     def __init__(self, place: str, problem: str) -> None:
@@ -123,12 +125,11 @@ class MarkedJson:
         except (RecursionError, ValueError) as error:
             problem = "a value that contains itself, or is nested too deeply, or too long a number"
             raise CannotBeKept(_format_place(converter.place[:3]), problem) from error
-        return text.encode(
-            "utf-8", "surrogatepass"
-        )  # as \ud83d\ude00, two halves would be read as one character
+        # Written as \ud83d\ude00, two halves would be read as one character
+        return text.encode("utf-8", "surrogatepass")
 
     def read(self, data: bytes) -> Any:
-        """Read a value. Data that `write` has not made may raise any exception."""
+        """Read a value. Data that are not from `write` may raise any exception."""
         return self._decoder.decode(data.decode("utf-8", "surrogatepass"))
 
     def encode(self, value: Any) -> bytes:
@@ -158,7 +159,7 @@ class MarkedJson:
 
 
 class _Converter:
-    """Converts a value to what `json` can write; `place` is where in the value it is."""
+    """Converts a value to JSON's types; `place` leads to the part that is being converted."""
 
     def __init__(self, names: Mapping[type, str]) -> None:
         self._names = names
@@ -190,11 +191,8 @@ class _Converter:
     def _convert_dict(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         if all(type(key) is str and not key.startswith(_MARK) for key in row):
             return {key: self._convert_at(key, value) for key, value in row.items()}
-        return {
-            "~dict": [
-                [self.convert(key), self._convert_at(key, value)] for key, value in row.items()
-            ]
-        }
+        pairs = [[self.convert(key), self._convert_at(key, value)] for key, value in row.items()]
+        return {"~dict": pairs}
 
     def _convert_object(self, value: Any) -> Any:
         """Convert an object of a known class."""
@@ -206,20 +204,21 @@ class _Converter:
         return {name: self._convert_at(name, getattr(value, name)) for name, _ in _list_fields(cls)}
 
     def _convert_other(self, value: Any) -> Any:
-        if (numpy := sys.modules.get("numpy")) and isinstance(value, numpy.generic | numpy.ndarray):
+        numpy = sys.modules.get("numpy")
+        if numpy and isinstance(value, numpy.generic | numpy.ndarray):
             return self._convert_numpy(value, numpy)
         if isinstance(value, bytes):
             return {"~bytes": b64encode(value).decode()}
         if isinstance(value, set | frozenset):
-            items = sorted(
-                self._convert_items(value), key=lambda item: json.dumps(item, sort_keys=True)
-            )
+            items = self._convert_items(value)
+            items.sort(key=lambda item: json.dumps(item, sort_keys=True))
             return {"~set" if isinstance(value, set) else "~frozenset": items}
         if isinstance(value, PurePath):
             return {"~path": ["Path" if isinstance(value, Path) else "PurePosixPath", str(value)]}
         if isinstance(value, Enum) or is_dataclass(value) or hasattr(value, "_fields"):
             self._refuse(
-                f"an object of {type(value).__name__}, a class that the return annotation does not name"
+                f"an object of {type(value).__name__}, "
+                "a class that the return annotation does not name"
             )
         for plain in _PLAIN:
             if isinstance(value, plain):
@@ -241,9 +240,8 @@ class _Converter:
 
 def _format_place(steps: Iterable[Any]) -> str:
     """Format the keys, fields and positions that lead to a value."""
-    return "".join(
-        f".{step}" if isinstance(step, str) else f"[{step!r:.60}]" for step in steps
-    ).removeprefix(".")
+    parts = [f".{step}" if isinstance(step, str) else f"[{step!r:.60}]" for step in steps]
+    return "".join(parts).removeprefix(".")
 
 
 def _read_array(row: tuple[str, list[int], str]) -> Any:
@@ -260,7 +258,7 @@ def _list_fields(cls: Any) -> list[tuple[str, bool]]:
 
 
 def _make_reader(cls: Any) -> Callable[[Any], Any]:
-    """Return what makes an object of a known class of what `_convert_object` gave."""
+    """Return a function that makes an object of a known class from what `_convert_object` gave."""
     if issubclass(cls, Enum):
         return lambda value: cls(value)
     if issubclass(cls, tuple):
@@ -269,9 +267,7 @@ def _make_reader(cls: Any) -> Callable[[Any], Any]:
 
 
 def _make_dataclass(cls: type, row: Mapping[str, Any]) -> Any:
-    """Make an object of a dataclass. Fields that it had when the object was written, and has no
-    more, are left out.
-    """
+    """Make an object of a dataclass, without fields that the class no longer has."""
     known = [(name, init) for name, init in _list_fields(cls) if name in row]
     made = cls(**{name: row[name] for name, init in known if init})
     for name, init in known:

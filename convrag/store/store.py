@@ -1,4 +1,4 @@
-"""The store: values (bytes) and folders under keys, which are hashes of all that determines them."""
+"""The store: values (bytes) and folders, each under a hash of all that determines it."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -8,24 +8,24 @@ from weakref import WeakValueDictionary
 
 from convrag.api.databases import Database, Entries
 from convrag.api.errors import ConfigError
-from convrag.concurrency.locks import get_locks, making
+from convrag.concurrency.locks import creation_lock, get_locks
 from convrag.store.database import BATCH, FILE, SqliteEntries, read_damaged
 from convrag.store.folders import BuiltFolders
 
 __all__ = ["BATCH", "FILE", "OpenDatabase", "Store", "get_store"]
 
 OpenDatabase = Callable[[str, str], Database]
-"""Opens the database at an address; the second argument is the setting that names it, for messages
-("store.url").
+"""A function that opens the database at an address; its second argument is the setting that names
+the address, for messages ("store.url").
 """
 
 
 class Store:
-    """Keeps results in a database, and built folders (indexes) below `path`; safe across threads
-    and processes.
+    """Keeps results in a database, and built folders (indexes) below a path.
 
-    Files are created at the first use. Methods raise ConfigError where folder or database cannot be
-    used. `get_store` gives the store that the stages of this process use.
+    It is safe across threads and processes. Files are created at the first use. Methods raise
+    ConfigError where folder or database cannot be used. `get_store` returns the store that the
+    stages of this process use.
 
     Args:
         path: the folder.
@@ -50,15 +50,13 @@ class Store:
             assert open_database is not None, "a store with an address needs what opens it"
             self.entries = open_database(url, "store.url").open_entries()
         self.name = self.entries.name
-        """What messages call the place of the values."""
+        """The name of the database in messages."""
         self._locks = get_locks(self.path)
         self.folders = BuiltFolders(self.path, self._locks)
         """The built folders; `folder` returns one."""
 
     def open(self) -> None:
-        """Create the folder and the database, unless they exist. Raises ConfigError where they
-        cannot be used.
-        """
+        """Create the folder and the database unless they exist. Raises ConfigError."""
         self.entries.open()
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
@@ -66,8 +64,7 @@ class Store:
         return {key: value for key, (value, _) in self.entries.find(keys).items()}
 
     def take_over(self, damaged: Path) -> int:
-        """Keep the entries of a damaged database that can be read, and are missing here; return how
-        many there are.
+        """Copy the readable entries of a damaged database that are missing here; return the number.
 
         Raises:
             ConfigError: it cannot be read.
@@ -88,46 +85,43 @@ class Store:
         """Store values under their keys, each whole or not at all.
 
         Args:
-            kind: names the kind of value, such as "LiteLLM.complete", for statistics.
+            kind: the kind of value, such as "LiteLLM.complete", for statistics.
             entries: the values by key.
-            seconds: the time that computing each of them took; 0 if not known.
+            seconds: the time that computing each of them took; 0 if it is not known.
         """
         self.entries.put(kind, entries, float(seconds))
 
     def folder(
         self, kind: str, key: str, build: Callable[[Path], None], *, series: str = ""
     ) -> Path:
-        """Return the folder of a key; `build(empty folder)` fills it once. A build that fails
-        leaves no folder.
+        """Return the folder of a key, built if it is missing or damaged.
 
-        A folder whose files are not those that were built is built again (see
-        `convrag.store.folders`). A process that has opened the damaged files keeps them. The folder
-        is held: no process removes it while this one runs.
+        A build that fails leaves no folder. A process that has opened damaged files keeps them.
+        The folder is held: no process removes it while this one runs (see
+        `convrag.store.folders`).
 
         Args:
-            kind: names the kind of folder, such as "indexes".
+            kind: the kind of folder, such as "indexes".
             key: a hash of all that determines what is in it.
             build: fills the empty folder that it is given.
-            series: what the folder has in common with those that it supersedes (see
-                `BuiltFolders`): an index of a data set supersedes the folder of the same data set
-                before its files changed. Empty: it supersedes none.
+            series: the folder replaces the earlier folders of the same series (see
+                `BuiltFolders`): an index replaces the index of the same data set before its files
+                changed. Empty: it replaces none.
         """
         self.open()
         return self.folders.get(kind, key, build, series)
 
     @contextmanager
     def lock(self, keys: Iterable[str], *, on_all_machines: bool = False) -> Iterator[None]:
-        """Lock keys while their values are computed; waits while another thread or process has
-        locked one of them.
+        """Lock keys while their values are computed, after waiting for other threads and processes.
 
-        Look into the store again in the block: another thread or process may have put the value
-        there meanwhile.
+        Look into the store again in the block: another one may have put the value there meanwhile.
 
         Args:
-            keys: of the values.
-            on_all_machines: whether processes of other machines wait, too. That takes a while, and
-                so is for what costs more: calls of models. A value that two machines compute is the
-                same.
+            keys: the keys of the values.
+            on_all_machines: whether processes on other machines wait, too. That takes a while, so
+                it is for calls of models, which cost more. Two machines that compute a value
+                compute the same.
         """
         wanted = sorted(set(keys))
         with self._locks.lock_keys(wanted), ExitStack() as locked:
@@ -142,8 +136,7 @@ _stores: WeakValueDictionary[tuple[Path, str], Store] = WeakValueDictionary()
 def get_store(
     path: Path | str, url: str | None = None, open_database: OpenDatabase | None = None
 ) -> Store:
-    """Return the store of a folder, and an address, in this process: one object, for as long as
-    anything refers to it.
+    """Return the store of a folder: one object in this process, as long as anything refers to it.
 
     Args:
         path: the folder.
@@ -151,7 +144,9 @@ def get_store(
         open_database: opens the database at `url`.
     """
     key = Path(path).resolve(), url or ""
-    with making:
-        if (store := _stores.get(key)) is None:
-            store = _stores[key] = Store(path, url or "", open_database)
+    with creation_lock:
+        store = _stores.get(key)
+        if store is None:
+            store = Store(path, url or "", open_database)
+            _stores[key] = store
         return store

@@ -16,8 +16,9 @@ _current: ContextVar[tuple[UsageMeter, str] | None] = ContextVar("convrag_meter"
 
 
 class UsageMeter(ForkAware):
-    """Measures one turn. `timings` (seconds) and `usage` are keyed by stage; `replies` are prompts
-    with LLM replies.
+    """Measures one turn.
+
+    `timings` (seconds) and `usage` are keyed by stage; `replies` are prompts with LLM replies.
     """
 
     def __init__(self) -> None:
@@ -32,20 +33,16 @@ class UsageMeter(ForkAware):
             self.usage[name] = self.usage.get(name, Usage()) + usage
 
     def merge(self, name: str, other: UsageMeter) -> None:
-        """Add all usage and replies of another meter, which may still grow, to a stage; timings are
-        not added.
-        """
+        """Add the usage and the replies of another meter, which may still grow, to a stage."""
         with other._guard:
-            found = list(other.usage.values())
-        for usage in found:
+            usages = list(other.usage.values())
+        for usage in usages:
             self.add(name, usage)
         self.replies.extend(other.replies)
 
     @contextmanager
     def measure_stage(self, name: str) -> Iterator[None]:
-        """Time a stage during the block; calls that this thread makes meanwhile count as the
-        stage's usage.
-        """
+        """Time a stage during the block, and count the calls of this thread as its usage."""
         token = _current.set((self, name))
         start = time.perf_counter()
         try:
@@ -56,7 +53,7 @@ class UsageMeter(ForkAware):
 
 
 def current_meter() -> tuple[UsageMeter, str] | None:
-    """Return the meter of this thread and the stage that is being measured; None if no turn is."""
+    """Return the meter of this thread and the stage that is measured; None outside of a turn."""
     return _current.get()
 
 
@@ -69,8 +66,9 @@ def add_usage(usage: Usage) -> None:
 
 @contextmanager
 def count_failure(calls: int = 1) -> Iterator[None]:
-    """Count the calls of the block, as failed ones, if it raises an error; a call that stops the
-    run was not made.
+    """Count the calls of the block as failed if it raises an error.
+
+    A call that stops the run was not made.
     """
     try:
         yield

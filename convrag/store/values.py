@@ -1,5 +1,4 @@
-"""What a remembered method may return, as bytes: arrays, replies of language models, and the
-classes of plain data.
+"""The results of remembered methods as bytes: arrays, replies of models, classes of plain data.
 
 Plain data and dataclasses are kept as `MarkedJson` writes them.
 """
@@ -27,16 +26,15 @@ log = logging.getLogger(__name__)
 
 
 class ArrayCodec:
-    """Converts numpy arrays: their raw bytes in little-endian order, after the shape if the array
-    is no vector.
+    """Converts numpy arrays to their raw bytes in little-endian order.
 
-    A shape takes an odd number of bytes, so its presence shows in the length of the data: numbers
-    take two, four or eight bytes each. Vectors of one-byte numbers are therefore kept with their
-    shape, too.
+    Unless the array is a vector, its shape comes first. A shape takes an odd number of bytes, and
+    numbers take two, four or eight each, so that the length of the data shows whether there is a
+    shape. Vectors of one-byte numbers therefore have it, too.
 
     Args:
-        dtype: of the decoded arrays. Lists and arrays of other numbers are converted, if no integer
-            changes thereby.
+        dtype: the type of the decoded arrays. Lists and arrays of other numbers are converted,
+            unless that changes an integer.
     """
 
     def __init__(self, dtype: str) -> None:
@@ -45,10 +43,10 @@ class ArrayCodec:
     def encode(self, value: Any) -> bytes:
         """Convert an array to bytes. Raises CannotBeKept."""
         array = self._convert(value).astype(self._get_stored_dtype())
-        is_plain_vector = array.ndim == 1 and array.itemsize > 1
-        return (
-            b"" if is_plain_vector else struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
-        ) + array.tobytes()
+        if array.ndim == 1 and array.itemsize > 1:
+            return array.tobytes()
+        shape = struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
+        return shape + array.tobytes()
 
     def decode(self, data: bytes) -> Any:
         """Convert bytes back to the array. Damaged data may raise any exception."""
@@ -57,12 +55,10 @@ class ArrayCodec:
         stored = self._get_stored_dtype()
         if stored.itemsize > 1 and len(data) % stored.itemsize == 0:
             return np.frombuffer(data, dtype=stored).astype(self.dtype)
-        shape = struct.unpack_from(f"<{data[0]}I", data, offset=1)
-        return (
-            np.frombuffer(data, dtype=stored, offset=1 + 4 * data[0])
-            .astype(self.dtype)
-            .reshape(shape)
-        )
+        dimensions = data[0]
+        shape = struct.unpack_from(f"<{dimensions}I", data, offset=1)
+        numbers = np.frombuffer(data, dtype=stored, offset=1 + 4 * dimensions)
+        return numbers.astype(self.dtype).reshape(shape)
 
     def split(self, rows: Any) -> list[Any]:
         """Split an array into its rows. Raises CannotBeKept."""
@@ -75,10 +71,10 @@ class ArrayCodec:
         """Join rows, one at least, to an array. Raises CannotBeKept if they do not fit together."""
         import numpy as np
 
-        if len(shapes := sorted({str(row.shape) for row in rows})) > 1:
-            raise CannotBeKept(
-                "", f"rows of different shapes in different calls: {', '.join(shapes)}"
-            )
+        shapes = sorted({str(row.shape) for row in rows})
+        if len(shapes) > 1:
+            problem = f"rows of different shapes in different calls: {', '.join(shapes)}"
+            raise CannotBeKept("", problem)
         return np.stack(rows)
 
     def _convert(self, value: Any) -> np.ndarray[Any, Any]:
@@ -86,15 +82,16 @@ class ArrayCodec:
         import numpy as np
 
         try:
-            array, dtype = np.asarray(value), np.dtype(self.dtype)
+            array = np.asarray(value)
+            dtype = np.dtype(self.dtype)
         except Exception as error:  # rows of different lengths; a tensor on another device
             raise CannotBeKept("", f"no array ({error})") from error
         if array.dtype.kind not in "biuf":
-            raise CannotBeKept("", f"{array.dtype} values, which are no {self.dtype}")
+            raise CannotBeKept("", f"{array.dtype} values, which are not {self.dtype}")
         with np.errstate(all="ignore"):
             converted = array.astype(dtype)
         if dtype.kind in "biu" and not np.array_equal(converted, array):
-            raise CannotBeKept("", f"{array.dtype} values, and some are no {self.dtype}")
+            raise CannotBeKept("", f"{array.dtype} values, and some are not {self.dtype}")
         return converted
 
     def _get_stored_dtype(self) -> np.dtype[Any]:
@@ -104,12 +101,14 @@ class ArrayCodec:
 
 
 Codec = ArrayCodec | MarkedJson
-"""Converts results to bytes and back. Computing and reusing calls return `decode(encode(result))`.
+"""A converter of results to bytes and back.
+
+A call that computes, and one that finds the result in the store, return `decode(encode(result))`.
 """
 
 
 def make_codec(marked: Callable[..., Any], override: Callable[..., Any], array: str) -> Codec:
-    """Make what converts the results of a method.
+    """Make the converter for the results of a method.
 
     Args:
         marked: the method that is marked `@remembered`.
@@ -120,10 +119,10 @@ def make_codec(marked: Callable[..., Any], override: Callable[..., Any], array: 
 
 
 def find_classes(*methods: Callable[..., Any]) -> dict[str, type]:
-    """Find the dataclasses, named tuples and enums of convrag.api, and those in the return
-    annotations: name -> class.
+    """Find the classes whose objects the results of methods may contain: name -> class.
 
-    Classes that are the type of a field of another one are found too.
+    They are the dataclasses, named tuples and enums of convrag.api, of the return annotations, and
+    of the fields of these classes.
     """
     found = dict(_list_api_classes())
     for method in methods:
@@ -140,7 +139,7 @@ def _collect(annotation: Any, found: dict[str, type], seen: set[int]) -> None:
         _collect(part, found, seen)
     if not isinstance(annotation, type):
         return
-    if _is_kept(annotation) and not annotation.__module__.startswith("convrag.api."):
+    if _is_data_class(annotation) and not annotation.__module__.startswith("convrag.api."):
         found[f"{annotation.__module__}.{annotation.__qualname__}"] = annotation
     for base in annotation.__mro__:
         for hint in _evaluate(vars(base).get("__annotations__", {}), base.__module__).values():
@@ -148,53 +147,48 @@ def _collect(annotation: Any, found: dict[str, type], seen: set[int]) -> None:
 
 
 def _evaluate(annotations: dict[str, Any], module: str) -> dict[str, Any]:
-    """Evaluate annotations one by one, leaving out those that name something unknown."""
+    """Evaluate annotations one by one, without those that name something unknown."""
     names = vars(sys.modules[module]) if module in sys.modules else {}
     evaluated: dict[str, Any] = {}
     for name, annotation in annotations.items():
+        holder = SimpleNamespace(__annotations__={name: annotation})
         try:
-            evaluated |= get_type_hints(
-                SimpleNamespace(__annotations__={name: annotation}), globalns=names
-            )
+            evaluated |= get_type_hints(holder, globalns=names)
         except (NameError, AttributeError):
             continue  # imported for type checkers only
     return evaluated
 
 
-def _is_kept(cls: type) -> bool:
-    return (
-        is_dataclass(cls)
-        or issubclass(cls, Enum)
-        or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
-    )
+def _is_data_class(cls: type) -> bool:
+    """Whether a class is a dataclass, an enum or a named tuple."""
+    is_named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return is_dataclass(cls) or issubclass(cls, Enum) or is_named_tuple
 
 
 _PLAIN_DATA = (answers, completions, conversations, evidence, passages, queries, records)
-"""The modules of plain data whose classes are kept."""
+"""The modules of convrag.api whose classes the store keeps."""
 
 
 @cache
 def _list_api_classes() -> tuple[tuple[str, type], ...]:
-    return tuple(
-        (name, member)
-        for module in _PLAIN_DATA
-        for name, member in vars(module).items()
-        if isinstance(member, type)
-        and member.__module__.startswith("convrag.api.")
-        and _is_kept(member)
-    )
+    found: list[tuple[str, type]] = []
+    for module in _PLAIN_DATA:
+        for name, member in vars(module).items():
+            is_api_class = isinstance(member, type) and member.__module__.startswith("convrag.api.")
+            if is_api_class and _is_data_class(member):
+                found.append((name, member))
+    return tuple(found)
 
 
 def encode_reply(reply: Completion, codec: Codec, source: str) -> bytes:
-    """Convert a reply of a language model to bytes, with a mended text; where it cannot be kept
-    whole, its text.
+    """Convert a reply of a language model to bytes, with a mended text.
 
-    It is kept in any case, since it was paid for.
+    Since it was paid for, it is kept in any case: if not whole, then its text.
 
     Args:
-        reply: what the model's stage returned.
-        codec: of the stage's method.
-        source: the stage and its method, for a warning that names what cannot be kept.
+        reply: the result of the model's stage.
+        codec: the converter of the stage's method.
+        source: the stage and its method, for a warning about a part that is not kept.
     """
     if isinstance(reply.text, str):
         reply = replace(reply, text=mend_surrogates(reply.text))
@@ -211,11 +205,10 @@ def encode_reply(reply: Completion, codec: Codec, source: str) -> bytes:
 
 
 def mend_surrogates(text: str) -> str:
-    """Join the two halves of surrogate pairs to characters, and replace single halves by U+FFFD, as
-    Unicode says.
+    """Join the two halves of surrogate pairs, and replace single halves by U+FFFD.
 
-    Half a pair is no character: UTF-8 has no form for it, so no file, terminal or server takes it.
-    Models give halves where a reply is cut within an emoji.
+    Half a pair is not a character: UTF-8 has no form for it, so no file, terminal or server takes
+    it. Models give halves where a reply is cut within an emoji.
     """
     try:
         text.encode()

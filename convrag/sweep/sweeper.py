@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from convrag.api.errors import ConvragError, JobLost, LauncherFailed
 from convrag.api.records import EXIT_STATUS, Cell, Report, Sweep
-from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.cancellation import cleanup_at_exit
 from convrag.concurrency.locks import hold_folder
 from convrag.config.compose import leave_out_hydra, read_settings
 from convrag.config.hydra import read_result
@@ -59,7 +59,7 @@ def run_grid(grid: Grid) -> list[float]:
         def close_interrupted() -> None:
             finish_sweep(replace(sweep, interrupted=True), started, observers)
 
-        with if_abandoned(close_interrupted, slow=True):
+        with cleanup_at_exit(close_interrupted, slow=True):
             try:
                 observers.notify("convrag_sweep_started", sweep=sweep)
                 settings = read_settings(leave_out_hydra(grid.config))

@@ -3,13 +3,12 @@
 * `pipeline`: answers the questions of conversations, over a data set or over passages given as
   objects.
 * `turn`: takes one question through the stages.
-* `observers`: calls the hooks of those who watch turns and runs.
+* `observers`: calls the hooks of the observers of turns and runs.
 * `conversations`: the conversations of a pipeline, in memory and in a database of a plugin; their
   configurations.
 * `wiring`: builds the stages of a configuration, and imports their libraries early.
-* `stage_pool`: the stages of a process; equal ones are one object. Their fingerprints and
-  descriptions.
-* `defects`: defects of plugins' stages in words, with plugin, file and line; what stages return,
-  checked.
+* `stage_pool`: the stages of a process, where equal ones are one object, with their fingerprints
+  and descriptions.
+* `defects`: checks the results of stages, and describes defects with plugin, file and line.
 * `logs`: the format of log records on the terminal, and warnings without repetition.
 """

@@ -22,16 +22,17 @@ from convrag.concurrency.locks import ForkAware
 from convrag.registry import plugins
 
 MAX_CONVERSATIONS = 10_000
-"""How many conversations are kept in memory by default."""
+"""The number of conversations in memory by default."""
 
 SETTINGS = "settings"
+"""The place of the settings in a configuration."""
+
 RESULT_SETTINGS = ("top_k", "top_n", "history")
 """The settings that bear on results."""
 
 
 class Conversations(ForkAware):
-    """The conversations of a pipeline by id, in memory and, if there is a database, from one
-    process to the next.
+    """The conversations of a pipeline by id, in memory and in a database if there is one.
 
         chat = Pipeline.compose(conversations=Conversations("conversations.db"))
 
@@ -39,18 +40,17 @@ class Conversations(ForkAware):
     is refused.
 
     Args:
-        database: keeps each turn with its whole record: the path of an SQLite file, which is made
-            where it is missing, or an address of PostgreSQL,
-            "postgresql+psycopg://user@host/database". None keeps turns in memory alone.
+        database: keeps each turn with its whole record: the path of an SQLite file, which is
+            created if it is missing, or an address of PostgreSQL,
+            "postgresql+psycopg://user@host/database". None keeps turns in memory only.
         limit: the number of conversations in memory; the least recently used one is dropped first.
-            One that is not in a database, too, begins anew if it goes on after that. None keeps
-            all.
+            A dropped conversation that is not in a database begins anew. None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
 
     Raises:
-        ConfigError: `database` is no path, and no address of SQLite or PostgreSQL.
-        ConversationsUnusable: the database cannot be opened. All methods raise it where it cannot
-            be used.
+        ConfigError: `database` is neither a path nor an address of SQLite or PostgreSQL.
+        ConversationsUnusable: the database cannot be opened. All methods raise it if it cannot be
+            used.
     """
 
     def __init__(
@@ -64,42 +64,35 @@ class Conversations(ForkAware):
         self.ttl = ttl
         self._database: ConversationStore | None = None
         if database is not None:
-            self._database = plugins.load().manager.hook.convrag_open_conversations(
-                database=str(database)
-            )
+            hook = plugins.load().manager.hook
+            self._database = hook.convrag_open_conversations(database=str(database))
         self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
+        """Id -> the conversation and the time of its last use, the least recently used first."""
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
-        """All conversations that are still referenced. A turn in progress keeps its conversation if
-        memory drops it.
-        """
+        """All conversations that are in use, also by a turn in progress after memory drops them."""
         super().__init__()
 
     def get(self, conversation_id: str) -> Session | None:
         """Return the conversation with an id; None if there is none."""
-        found = self.find(conversation_id)
-        if (
-            found
-            and found.number is not None
-            and self._database
-            and not self._database.exists(conversation_id)
-        ):
+        session = self.find(conversation_id)
+        is_stored = session is not None and session.number is not None
+        if is_stored and self._database and not self._database.exists(conversation_id):
             self._forget(conversation_id)  # another process has deleted it
             return None
-        return found
+        return session
 
     def find(self, conversation_id: str) -> Session | None:
-        """Like `get`, without asking the database where memory has it: another process may have
-        deleted it.
+        """Return a conversation like `get`, without asking the database if it is in memory.
+
+        Another process may have deleted it.
         """
         with self._guard:
             self._drop_unused()
-            if conversation_id in self._in_memory:
-                return self._keep_in_memory(self._in_memory[conversation_id][0])
-            if (in_use := self._referenced.get(conversation_id)) is not None:
-                return self._keep_in_memory(in_use)
-        if self._database is None or (session := self._database.load(conversation_id)) is None:
-            return None
-        return self._keep(session)
+            known = self._referenced.get(conversation_id)
+            if known is not None:
+                return self._put_in_memory(known)
+        session = self._database.load(conversation_id) if self._database else None
+        return None if session is None else self._add(session)
 
     def begin(
         self,
@@ -109,8 +102,9 @@ class Conversations(ForkAware):
         configuration: Mapping[str, Any] | None = None,
         model: str = "",
     ) -> Session:
-        """Return the conversation with an id; if there is none, begin one. Its first turn brings it
-        into the database.
+        """Return the conversation with an id; begin one if there is none.
+
+        A new one gets into the database with its first turn.
 
         Args:
             conversation_id: any text.
@@ -120,9 +114,8 @@ class Conversations(ForkAware):
         """
         if known := self.find(conversation_id):
             return known
-        return self._keep(
-            Session(conversation_id, domain, configuration=configuration or {}, model=model)
-        )
+        session = Session(conversation_id, domain, configuration=configuration or {}, model=model)
+        return self._add(session)
 
     def open(
         self,
@@ -132,7 +125,7 @@ class Conversations(ForkAware):
         configuration: Mapping[str, Any] | None = None,
         model: str = "",
     ) -> Session:
-        """Like `begin`; but a new one is in the database at once, for other processes and in lists."""
+        """Return a conversation like `begin`, and put a new one into the database at once."""
         session = self.begin(conversation_id, domain, configuration=configuration, model=model)
         if self._database and session.number is None:
             with hold(session.lock):
@@ -142,8 +135,9 @@ class Conversations(ForkAware):
         return session
 
     def refresh(self, session: Session) -> None:
-        """Read what other processes have changed in a conversation. Hold its lock, and call it
-        before each turn.
+        """Read the changes of other processes to a conversation.
+
+        Hold its lock, and call it before each turn.
         """
         if self._database:
             self._database.refresh(session)
@@ -152,84 +146,68 @@ class Conversations(ForkAware):
         """Add a turn to a conversation. Hold its lock.
 
         Raises:
-            ConversationChanged: it was continued, reset or deleted while the turn was answered; the
+            ConversationChanged: it was continued, reset or deleted while the turn was answered. The
                 turn is not added.
         """
-        self._check_kept(session)
+        self._check_not_dropped(session)
         if self._database:
             self._database.append(session, record)
         self._add_turn(session, record)
 
     def replace_last(self, session: Session, record: TurnRecord) -> None:
-        """Put another turn in the place of a conversation's last one. Hold its lock. Raises
-        ConversationChanged.
-        """
-        self._check_kept(session)
+        """Replace the last turn of a conversation. Hold its lock. Raises ConversationChanged."""
+        self._check_not_dropped(session)
         if self._database:
             self._database.replace_last(session, record)
         del session.history[-1:]
-        session.stage_state.clear()  # stages may keep notes on the turn that is removed
+        session.stage_state.clear()  # it may be about the turn that is removed
         self._add_turn(session, record)
 
     def ids(self) -> builtins.list[str]:
         """Return the ids of all conversations, in memory and in the database, sorted."""
-        kept = {info.id for info in self._database.list(None)} if self._database else set()
+        stored = {info.id for info in self._database.list(None)} if self._database else set()
         with self._guard:
-            return sorted({*self._in_memory, *kept})
+            return sorted({*self._in_memory, *stored})
 
     def list(self, limit: int = 50, offset: int = 0) -> builtins.list[ConversationInfo]:
-        """List conversations that are in the database, or in memory where there is none; those used
-        last come first.
-        """
+        """List the conversations of the database, else of memory; the latest used come first."""
         if self._database:
             return self._database.list(limit, offset)
         with self._guard:
-            sessions = sorted(
-                (session for session, _ in self._in_memory.values()), key=lambda each: each.updated
-            )
-        return [session.describe() for session in reversed(sessions)][offset : offset + limit]
+            sessions = [session for session, _ in self._in_memory.values()]
+        sessions.sort(key=lambda session: session.updated)
+        sessions.reverse()  # of two that were used at the same moment, the later one comes first
+        return [session.describe() for session in sessions[offset : offset + limit]]
 
     def records(self, conversation_id: str) -> builtins.list[TurnRecord]:
-        """Return the records of a conversation's turns, in their order; an empty list for an
-        unknown id.
+        """Return the records of a conversation's turns in order; an empty list for an unknown id.
 
         Raises:
-            ConfigError: there is no database. Memory keeps of a turn what later turns need, and no
-                record.
+            ConfigError: there is no database. Memory keeps only what later turns need.
         """
         return self._need_database().read_records(conversation_id)
 
-    def add_feedback(self, conversation_id: str, said: Mapping[str, Any]) -> None:
-        """Note what somebody said of a conversation, a row of JSON; an unknown id has no effect.
+    def add_feedback(self, conversation_id: str, feedback: Mapping[str, Any]) -> None:
+        """Add feedback on a conversation, a row of JSON; an unknown id has no effect.
 
-        It goes with the conversation: `reset` and `delete` remove it.
+        `reset` and `delete` remove it with the conversation.
 
         Raises:
             ConfigError: there is no database.
         """
-        self._need_database().add_feedback(conversation_id, said)
+        self._need_database().add_feedback(conversation_id, feedback)
 
     def read_feedback(self, conversation_id: str | None = None) -> builtins.list[dict[str, Any]]:
-        """Return the rows that were added to a conversation, or to any, in their order. Raises as
-        `add_feedback`.
-        """
+        """Return the feedback on a conversation, or on all, in order. Raises as `add_feedback`."""
         return self._need_database().read_feedback(conversation_id)
 
     def reset(self, conversation_id: str) -> None:
-        """Remove the turns of a conversation, which stays and begins anew; an unknown id has no
-        effect.
-        """
+        """Remove the turns of a conversation, which begins anew; an unknown id has no effect."""
         if self._database:
             self._database.clear(conversation_id)
-        if session := self._forget(conversation_id):
-            self._keep(
-                Session(
-                    session.id,
-                    session.domain,
-                    model=session.model,
-                    configuration=session.configuration,
-                )
-            )
+        if old := self._forget(conversation_id):
+            new = Session(old.id, old.domain, model=old.model, configuration=old.configuration)
+            self._add(new)
 
     def delete(self, conversation_id: str) -> None:
         """Remove a conversation; an unknown id has no effect."""
@@ -251,30 +229,31 @@ class Conversations(ForkAware):
 
     def _add_turn(self, session: Session, record: TurnRecord) -> None:
         session.add_turn(to_turn(record))
-        session.attempt, session.updated = record.attempt, datetime.now(UTC)
+        session.attempt = record.attempt
+        session.updated = datetime.now(UTC)
 
-    def _check_kept(self, session: Session) -> None:
+    def _check_not_dropped(self, session: Session) -> None:
         if session.dropped:
             raise ConversationChanged(session.id)
 
     def _drop_unused(self) -> None:
-        """Drop the conversations that have been unused for too long from memory."""
-        if self.ttl is not None:
-            since = time.monotonic() - self.ttl
-            for unused in [key for key, (_, used) in self._in_memory.items() if used < since]:
-                del self._in_memory[unused]
+        """Drop the conversations from memory that have been unused for too long."""
+        if self.ttl is None:
+            return
+        oldest = time.monotonic() - self.ttl
+        while self._in_memory:
+            conversation_id, (_, last_use) = next(iter(self._in_memory.items()))
+            if last_use >= oldest:
+                break
+            del self._in_memory[conversation_id]
 
-    def _keep(self, session: Session) -> Session:
-        """Keep a conversation in memory, and return it; where another thread was first, return the
-        one that it kept.
-        """
+    def _add(self, session: Session) -> Session:
+        """Put a conversation into memory and return it; if another thread was first, return its."""
         with self._guard:
-            return self._keep_in_memory(self._referenced.get(session.id) or session)
+            return self._put_in_memory(self._referenced.get(session.id) or session)
 
-    def _keep_in_memory(self, session: Session) -> Session:
-        """Put a conversation into memory as the most recently used one, and drop others beyond the
-        limit.
-        """
+    def _put_in_memory(self, session: Session) -> Session:
+        """Make a conversation the most recently used one, and drop others beyond the limit."""
         self._referenced[session.id] = session
         self._in_memory[session.id] = (session, time.monotonic())
         self._in_memory.move_to_end(session.id)
@@ -295,44 +274,52 @@ class Conversations(ForkAware):
 def check_configuration(session: Session, configuration: Mapping[str, Any]) -> None:
     """Raise OtherConfiguration unless a conversation was begun with this configuration.
 
-    What is not known (of a pipeline that was built by hand) differs from nothing.
+    The unknown configuration of a pipeline that was built by hand fits any other.
     """
-    known = session.configuration and configuration
-    if known and (differences := find_differences(session.configuration, configuration)):
+    if not session.configuration or not configuration:
+        return
+    differences = find_differences(session.configuration, configuration)
+    if differences:
         raise OtherConfiguration(session.id, differences)
 
 
 def find_differences(begun: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Find what differs between two configurations: ("rewriter=mmr", "rewriter=dhrag"),
-    ("top_k=10", "top_k=20").
+    """Find the differences of two configurations: ("rewriter=mmr", "rewriter=dhrag").
 
     Where the options of a place differ, their parameters, and the stages that are injected there,
-    are not compared. A parameter that one of the two does not know, as after an upgrade, does not
-    differ. A place that only one of the two has (the other uses no clusterer, say) is told where
-    nothing else differs.
+    are not compared. A parameter that only one of the two knows, as after an upgrade, does not
+    count. A place that only one of the two has (the other uses no clusterer, say) counts if nothing
+    else differs.
     """
     places = sorted({*begun, *now}, key=lambda place: (place.count("."), place))
-    other: list[str] = []
+    with_other_option: list[str] = []
     differences: list[tuple[str, str]] = []
     missing: list[tuple[str, str]] = []
     for place in places:
-        if any(place.startswith(f"{parent}.") for parent in other):
+        if any(place.startswith(f"{parent}.") for parent in with_other_option):
             continue
-        first, second = begun.get(place, {}), now.get(place, {})
-        if first.get(OPTION_KEY) != second.get(OPTION_KEY):
-            other.append(place)
-            found = differences if first and second else missing
-            found.append(
-                (
-                    f"{place}={first.get(OPTION_KEY, 'none')}",
-                    f"{place}={second.get(OPTION_KEY, 'none')}",
-                )
-            )
+        first = begun.get(place, {})
+        second = now.get(place, {})
+        if first.get(OPTION_KEY) == second.get(OPTION_KEY):
+            differences += _find_other_parameters(place, first, second)
             continue
-        prefix = "" if place == SETTINGS else f"{place}."
-        differences += [
-            (f"{prefix}{name}={first[name]}", f"{prefix}{name}={second[name]}")
-            for name in first
-            if name in second and first[name] != second[name]
-        ]
+        with_other_option.append(place)
+        options = (first.get(OPTION_KEY, "none"), second.get(OPTION_KEY, "none"))
+        difference = (f"{place}={options[0]}", f"{place}={options[1]}")
+        if first and second:
+            differences.append(difference)
+        else:
+            missing.append(difference)
     return differences or missing
+
+
+def _find_other_parameters(
+    place: str, first: Mapping[str, Any], second: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """Find the parameters that both know and that differ: ("top_k=10", "top_k=20")."""
+    prefix = "" if place == SETTINGS else f"{place}."
+    return [
+        (f"{prefix}{name}={value}", f"{prefix}{name}={second[name]}")
+        for name, value in first.items()
+        if name in second and second[name] != value
+    ]

@@ -1,10 +1,14 @@
 """Defects of plugins' stages in words: the stage, its plugin, the file and the line.
 
-What the stages of a turn return is checked where it arrives: else it would fail later, in somebody
-else's code.
+What stages return is checked where it arrives, as it would fail later, in somebody else's code. A
+number that is NaN is such a defect: it is neither less nor greater than another one, so whatever
+sorts by it has an arbitrary order. `guard_numbers` checks the numbers of a stage whoever calls it,
+a turn or another stage; `check_result` checks what a turn is given.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from math import isnan
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,40 +22,37 @@ from convrag.api.stage import Stage
 from convrag.registry.option import Option
 
 _origins: WeakKeyDictionary[Stage, tuple[str, Option]] = WeakKeyDictionary()
-"""A stage that was built from an option -> where it was first chosen ("rewriter.embedder"), and the
-option.
-"""
+"""Stage -> the place where it was first chosen ("rewriter.embedder"), and its option."""
 
 
-def note_origin(stage: Stage, place: str, option: Option) -> None:
-    """Remember the option that a stage was built from, for messages."""
+def set_origin(stage: Stage, place: str, option: Option) -> None:
+    """Keep the option that a stage was built from, for messages."""
     _origins.setdefault(stage, (place, option))
 
 
 def explain_error(error: BaseException, stage: Stage) -> str:
-    """Describe an error of a stage's own: what it is, the stage with its plugin, and where it was
-    raised.
+    """Describe an error of a stage's own: the error, the stage with its plugin, and the place.
 
     A ConvragError explains itself.
     """
     if isinstance(error, ConvragError):
         return str(error)
     place = locate_error(error, {find_package(type(stage)), *list_stage_packages()})
-    return (
-        f"{type(error).__name__}: {error} ({describe_stage(stage)}{f': {place}' if place else ''})"
-    )
+    return f"{type(error).__name__}: {error} ({_join(describe_stage(stage), place)})"
 
 
 def explain_build_error(error: BaseException, option: Option) -> str:
     """Describe an error of an option's constructor, which leaves no stage."""
     place = locate_error(error, {find_package(option.cls)})
     kind = "" if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: "
-    return f"{kind}{error} (plugin {option.plugin!r} of {option.distribution}{f': {place}' if place else ''})"
+    plugin = f"plugin {option.plugin!r} of {option.distribution}"
+    return f"{kind}{error} ({_join(plugin, place)})"
 
 
 def describe_stage(stage: Stage) -> str:
-    """Name a stage with its plugin: "rewriter=mine, plugin 'acme' of acme-dist"; one built by hand
-    by its class.
+    """Name a stage with its plugin: "rewriter=mine, plugin 'acme' of acme-dist".
+
+    A stage that was built by hand is named by its class.
     """
     if stage not in _origins:
         return f"{type(stage).__module__}.{type(stage).__qualname__}"
@@ -62,7 +63,11 @@ def describe_stage(stage: Stage) -> str:
 def make_error(stage: Stage, problem: str, method: str) -> StageFault:
     """Make the error for a defect of a stage, with the place of one of its methods."""
     place = locate_function(getattr(type(stage), method))
-    return StageFault(f"{problem} ({describe_stage(stage)}{f': {place}' if place else ''})")
+    return StageFault(f"{problem} ({_join(describe_stage(stage), place)})")
+
+
+def _join(what: str, place: str) -> str:
+    return f"{what}: {place}" if place else what
 
 
 def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
@@ -73,10 +78,14 @@ def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
 
 
 def _make_type_error(stage: Stage, method: str, result: Any, wanted: str) -> StageFault:
-    """Make the error for a result of another type, which is named the same in each turn: "a str"."""
-    name = type(result).__name__
-    said = "None" if result is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-    return make_error(stage, f"{method} returned {said}, which is no {wanted}", method)
+    """Make the error for a result of another type; it is the same in each turn."""
+    returned = "None" if result is None else _add_article(type(result).__name__)
+    problem = f"{method} returned {returned}, which is not {_add_article(wanted)}"
+    return make_error(stage, problem, method)
+
+
+def _add_article(name: str) -> str:
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
 _NOTES = {"fallback": str, "trace": Mapping}
@@ -85,7 +94,7 @@ _FIELDS: dict[type, dict[str, Any]] = {
     MemoryView: {"history": [Turn], **_NOTES},
     Turn: dict.fromkeys(("id", "question", "answer"), str),
     Rewrite: {"queries": [Query], **_NOTES},
-    Query: {"text": str},
+    Query: {"text": str, "weight": float},
     SearchStep: {"queries": [Query], **_NOTES},
     Hit: {"passage": Passage, "score": float},
     Passage: dict.fromkeys(("id", "text", "title", "url"), str),
@@ -96,48 +105,93 @@ _FIELDS: dict[type, dict[str, Any]] = {
     Support: {"start": int, "end": int, "spans": [PassageSpan]},
     PassageSpan: {"passage_id": str, "start": int, "end": int},
 }
-"""The fields of what stages return whose types are checked; a list holds the type of its items."""
+"""Class -> the fields whose types are checked; a list holds the type of its items."""
 
 
 def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
     """Return what a method returned, checked with all that it holds.
 
     Args:
-        stage: whose method it is.
+        stage: the stage whose method was called.
         method: its name.
         result: what it returned.
-        wanted: the type that it should have; float for a score, which is returned as one; [type]
-            for a collection: its items are returned as a tuple.
+        wanted: the type that it should have; float for a number, which is returned as one; [type]
+            for a collection, whose items are returned as a tuple.
 
     Raises:
-        StageFault: something in it is of another type.
+        StageFault: something in it is of another type, or a number is NaN.
     """
     if isinstance(wanted, list):
         if isinstance(result, str | bytes) or not isinstance(result, Iterable):
             raise _make_type_error(stage, method, result, f"list of {wanted[0].__name__}")
         return tuple(check_result(stage, method, item, wanted[0]) for item in result)
     if wanted is float:
-        try:
-            return float(result)
-        except (TypeError, ValueError) as error:
-            raise _make_type_error(stage, method, result, "number") from error
+        return _check_number(stage, method, result)
     check_type(stage, method, result, wanted)
     for name, kind in _FIELDS.get(wanted, {}).items():
         check_result(stage, method, getattr(result, name), kind)
     return result
 
 
+def _check_number(stage: Stage, method: str, result: Any) -> float:
+    try:
+        number = float(result)
+    except (TypeError, ValueError) as error:
+        raise _make_type_error(stage, method, result, "number") from error
+    if isnan(number):
+        raise _make_nan_error(stage, method)
+    return number
+
+
+def _make_nan_error(stage: Stage, method: str) -> StageFault:
+    return make_error(stage, f"{method} returned NaN, which is not a number to sort by", method)
+
+
 def check_scores(stage: Stage, result: Any) -> list[float]:
     """Return a ranker's scores as numbers. Raises StageFault."""
-    return list(
-        check_result(
-            stage, "score", result.tolist() if hasattr(result, "tolist") else result, [float]
-        )
-    )
+    scores = result.tolist() if hasattr(result, "tolist") else result
+    return list(check_result(stage, "score", scores, [float]))
+
+
+_NUMBER_METHODS = ("score", "embed", "retrieve")
+"""The methods whose results are scores, vectors, and hits with scores."""
+
+
+def guard_numbers(stage: Stage) -> None:
+    """Let the methods of a stage that return scores or vectors raise StageFault for a NaN."""
+    for name in _NUMBER_METHODS:
+        if hasattr(stage, name):
+            setattr(stage, name, _guard(stage, getattr(stage, name)))
+
+
+def _guard(stage: Stage, method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = method(*args, **kwargs)
+        if _has_nan(result):
+            raise _make_nan_error(stage, method.__name__)
+        return result
+
+    return call
+
+
+def _has_nan(result: Any) -> bool:
+    """Whether an array or a list of numbers, or a list of hits, has a NaN.
+
+    A result of another type has none: whoever uses it reports the type.
+    """
+    if isinstance(result, list | tuple) and result and isinstance(result[0], Hit):
+        scores = [hit.score for hit in result if isinstance(hit, Hit)]
+        return any(isinstance(score, float) and isnan(score) for score in scores)
+    import numpy as np
+
+    try:
+        numbers = np.asarray(result)
+    except (TypeError, ValueError):
+        return False
+    return numbers.dtype.kind == "f" and bool(np.isnan(numbers).any())
 
 
 def list_stage_packages() -> set[str]:
-    """List the packages of all stages that were built: one that was injected may have raised an
-    error.
-    """
+    """List the packages of all stages that were built, since an injected one may have failed."""
     return {find_package(type(stage)) for stage in list(_origins)}

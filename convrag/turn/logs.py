@@ -10,14 +10,13 @@ from convrag.api.secrets import redact
 log = logging.getLogger(__name__)
 
 MAX_REASONS = 1000
-"""How many reasons of failures are remembered, since a reason may name the turn or the text that
-failed.
-"""
+"""The number of reasons that are remembered, since each may name the turn that failed."""
 
 
 class TerminalFormatter(logging.Formatter):
-    """Formats a log record as one line, with a traceback for critical records only; the log file
-    has all tracebacks.
+    """Formats a log record as one line, with a traceback for critical records only.
+
+    The log file has all tracebacks.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -29,9 +28,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 class FileFormatter(logging.Formatter):
-    """Formats a log record for convrag.log, with its traceback; `cat convrag.log` is safe whatever
-    it quotes.
-    """
+    """Formats a log record for convrag.log, with its traceback, safely for terminals."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -42,8 +39,9 @@ class FileFormatter(logging.Formatter):
 
 
 class LogFile(logging.FileHandler):
-    """convrag.log. A line that does not fit on the disk is left out; the run says by itself that
-    the disk is full.
+    """The file convrag.log.
+
+    A line that does not fit on the disk is left out: the run itself reports a full disk.
     """
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -53,23 +51,19 @@ class LogFile(logging.FileHandler):
 
 
 class FailureLog:
-    """Logs failures: a warning for the first one with a reason, and INFO records, for the log file,
-    for repetitions.
+    """Logs the first failure with a reason as a warning, and repetitions as INFO, for the log file.
 
-    After `MAX_REASONS` reasons it knows none of them any more: each is a warning again.
+    After `MAX_REASONS` reasons it forgets all of them, so that each is a warning again.
     """
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
     def log_failure(self, reason: str, message: str, *arguments: object, error: Exception) -> None:
-        """Log a failure; the traceback is added unless the error is a ConvragError, which explains
-        itself.
-        """
+        """Log a failure, with its traceback unless the error is a ConvragError."""
         level = logging.INFO if reason in self._seen else logging.WARNING
         if len(self._seen) >= MAX_REASONS:
             self._seen.clear()
         self._seen.add(reason)
-        log.log(
-            level, message, *arguments, exc_info=None if isinstance(error, ConvragError) else error
-        )
+        explains_itself = isinstance(error, ConvragError)
+        log.log(level, message, *arguments, exc_info=None if explains_itself else error)

@@ -1,6 +1,4 @@
-"""Who watches: a run's or a pipeline's own observers (files, tracker), and every plugin with an
-observing hook.
-"""
+"""Calls the hooks of a run's or pipeline's own observers, and of every plugin that observes."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,17 +10,17 @@ from convrag.registry import plugins
 from convrag.registry.hook_calls import make_manager, warn_of_hook
 
 ENDING_SECONDS = 30.0
-"""How long the end of a chat or a server waits until its turns are logged."""
+"""Seconds that the end of a chat or a server waits until its turns are logged."""
 
 INTERRUPTED_SECONDS = 1.5
-"""How long it waits where a signal ends it: the process ends soon, whatever a database does."""
+"""Seconds that it waits after a signal: the process ends soon, whatever a database does."""
 
 
 class Observers:
     """Calls the observing hooks of one run or pipeline.
 
-    Its own observers come first and may stop it (a full disk must); a plugin that raises costs one
-    warning.
+    Its own observers come first and may stop it, as a full disk must. A plugin that raises causes
+    one warning.
 
     Args:
         own: objects with methods that `@hookimpl` marks.
@@ -35,55 +33,61 @@ class Observers:
             self._own.register(observer)
         hooks = [*vars(self._plugins.hook).items(), *vars(self._own.hook).items()]
         self._failed: set[str] = set()
-        self.heard = frozenset(name for name, hook in hooks if hook.get_hookimpls())
-        """The hooks that anybody implements."""
+        self._implemented = frozenset(name for name, hook in hooks if hook.get_hookimpls())
+
+    def implements(self, hook: str) -> bool:
+        """Whether any observer implements a hook."""
+        return hook in self._implemented
 
     def notify(self, hook: str, **arguments: Any) -> None:
-        """Call a hook of every observer; where nobody implements it, nothing is called."""
-        if hook in self.heard:
+        """Call a hook of every observer that implements it."""
+        if self.implements(hook):
             self.collect(hook, **arguments)
 
     def collect(self, hook: str, **arguments: Any) -> list[Any]:
-        """Call a hook of every observer, and gather what they give that is not None; wrappers of
-        plugins see it all.
+        """Call a hook of every observer, and gather the results that are not None.
+
+        Wrappers of plugins see all of them.
         """
         own: list[Any] = getattr(self._own.hook, hook)(**arguments)
-        given = [lambda result=result: result for result in reversed(own)]
-        theirs = getattr(self._plugins.hook, hook)
+        own_calls = [lambda result=result: result for result in reversed(own)]
+        plugin_hook = getattr(self._plugins.hook, hook)
         try:
-            found: list[Any] = theirs.call_extra(given, arguments)
-        except Exception as error:  # of a wrapper: the others are guarded
-            wrappers = [
-                each.plugin_name
-                for each in theirs.get_hookimpls()
-                if each.wrapper or each.hookwrapper
-            ]
-            named, place = f"{' or '.join(wrappers)}, a wrapper", locate_error(error, ())
-            warn_of_hook(named, hook, error, place, again=hook in self._failed)
-            self._failed.add(hook)
+            results: list[Any] = plugin_hook.call_extra(own_calls, arguments)
+        except Exception as error:  # a wrapper's: the errors of the others are caught before
+            self._warn_of_wrapper(plugin_hook, error)
             return own
-        return found
+        return results
+
+    def _warn_of_wrapper(self, hook: Any, error: Exception) -> None:
+        wrappers = [
+            each.plugin_name for each in hook.get_hookimpls() if each.wrapper or each.hookwrapper
+        ]
+        names = f"{' or '.join(wrappers)}, a wrapper"
+        place = locate_error(error, ())
+        warn_of_hook(names, hook.name, error, place, again=hook.name in self._failed)
+        self._failed.add(hook.name)
 
 
 @contextmanager
 def ending_conversations(
     observers: Iterable[Observers], show: Callable[[str], object]
 ) -> Iterator[None]:
-    """Tell observers that the conversations of the block have ended, and show each line that they
-    return once.
+    """Tell observers that the conversations of the block have ended.
+
+    Args:
+        observers: the observers of each pipeline.
+        show: is called with each line that an observer returns, once.
     """
     seconds = INTERRUPTED_SECONDS
     try:
         yield
         seconds = ENDING_SECONDS
     finally:
-        until = time.monotonic() + seconds
-        said = [
-            line
-            for each in observers
-            for line in each.collect(
-                "convrag_conversations_ended", seconds=max(0.0, until - time.monotonic())
-            )
-        ]
-        for line in dict.fromkeys(said):
+        deadline = time.monotonic() + seconds
+        lines: list[str] = []
+        for each in observers:
+            left = max(0.0, deadline - time.monotonic())
+            lines += each.collect("convrag_conversations_ended", seconds=left)
+        for line in dict.fromkeys(lines):
             show(line)

@@ -31,13 +31,14 @@ from convrag.config.settings import Settings
 from convrag.turn.conversations import RESULT_SETTINGS, SETTINGS, Conversations, check_configuration
 from convrag.turn.logs import FailureLog
 from convrag.turn.observers import Observers
-from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watch
+from convrag.turn.turn import Audience, Listener, Stages, TurnInProgress, TurnOptions
 from convrag.turn.wiring import Wiring
 
 
 class Pipeline:
-    """Answers questions, one turn at a time; conversations may go on side by side, from several
-    threads.
+    """Answers questions, one turn of a conversation at a time.
+
+    Conversations may go on side by side, from several threads.
 
         chat = Pipeline.compose("rewriter=full_history", "llm=extractive")
         record = chat.turn("my-conversation", "What is BERT?")
@@ -45,7 +46,7 @@ class Pipeline:
     Args:
         memory: chooses what of the history the other stages see; by default all of it.
         rewriter: rewrites the question as standalone queries.
-        search: decides for what is searched; by default, once for these queries.
+        search: decides what is searched for; by default, these queries, once.
         retriever: finds passages for them.
         reranker: reorders the passages.
         selector: chooses the passages that the model sees; by default the first ones,
@@ -55,8 +56,8 @@ class Pipeline:
         settings: how many passages to retrieve and to show, and which history to use.
         domains: the corpora that a conversation can be about.
         conversations: keeps the conversations; by default all of them in memory.
-        configuration: what the stages were built from (place -> option and parameters), as
-            `compose` knows it. A conversation that was begun with another one is refused.
+        configuration: the options and parameters that the stages were built from, by place, as
+            `compose` knows them. A conversation that was begun with others is refused.
     """
 
     def __init__(
@@ -82,12 +83,11 @@ class Pipeline:
         self.domains = tuple(domains)
         self.conversations = Conversations() if conversations is None else conversations
         self.configuration: Mapping[str, Mapping[str, Any]] = configuration or {}
-        """Place ("rewriter", "rewriter.embedder", "settings") -> option and the parameters that
-        bear on results.
-        """
-        self.watch = Watch(Observers())
-        """Who is told of each turn; see the hooks `convrag_turn_started`, `_stage_finished` and
-        `_turn_ended`.
+        """Place ("rewriter.embedder", "settings") -> option and parameters that bear on results."""
+        self.audience = Audience(Observers())
+        """The observers of each turn.
+
+        See the hooks `convrag_turn_started`, `convrag_stage_finished` and `convrag_turn_ended`.
         """
         self._failures = FailureLog()
 
@@ -113,7 +113,7 @@ class Pipeline:
         *overrides: str,
         conversations: Conversations | None = None,
     ) -> Pipeline:
-        """Make a pipeline like `compose`, whose corpus are these passages; they stay in memory.
+        """Make a pipeline like `compose` whose corpus are these passages, which stay in memory.
 
             chat = Pipeline.over([Passage("p1", "The Moon is 384,400 km away.")], "llm=extractive")
 
@@ -144,17 +144,24 @@ class Pipeline:
         conversations: Conversations | None,
         model: str = "",
     ) -> Pipeline:
-        """Make the pipeline of a wiring, not yet checked, whose turns belong to no run, and tell
-        the observers.
+        """Make the pipeline of a wiring for turns that belong to no run, not yet checked.
 
-        The tracker is one of them where it logs such turns (`tracker.traces=true`). `model` is the
-        name that a server gives to the pipeline. Raises ConfigError where an observer cannot be
-        built, or refuses.
+        The observers are told of it. The tracker is one of them if it logs such turns
+        (`tracker.traces=true`).
+
+        Args:
+            wiring: the stages.
+            settings: the settings.
+            conversations: keeps the conversations.
+            model: the name that a server gives to the pipeline.
+
+        Raises:
+            ConfigError: an observer cannot be built, or refuses.
         """
         pipeline = cls.from_wiring(wiring, settings, conversations)
-        watched = wiring.config.get("tracker", {}).get("traces") is True
-        observers = Observers(wiring.get("tracker")) if watched else Observers()
-        pipeline.watch = Watch(observers, wiring.logged_config, model)
+        logs_turns = wiring.config.get("tracker", {}).get("traces") is True
+        observers = Observers(wiring.get("tracker")) if logs_turns else Observers()
+        pipeline.audience = Audience(observers, wiring.logged_config, model)
         observers.notify("convrag_conversations_started", config=wiring.logged_config, model=model)
         return pipeline
 
@@ -189,21 +196,21 @@ class Pipeline:
     ) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
-        A turn that fails gives a record with an `error`; the conversation goes on. One that is
-        cancelled or interrupted is not kept.
+        A turn that fails gives a record with an `error`, and the conversation goes on. A turn that
+        is cancelled or interrupted is not kept.
 
         Args:
             conversation_id: any name; the same name continues the same conversation.
             text: the user's utterance.
-            domain: the corpus that a new conversation is about; needed if there is more than one.
+            domain: the corpus that a new conversation is about; required if there are several.
             query: a search query to use instead of a rewrite of `text`.
             top_k: the number of passages to retrieve and to show in this turn; by default as in the
                 settings.
             generate: whether to generate an answer; if not, the turn ends with its evidence.
             profile: personal statements of the user ("I'm vegetarian."), which the stages see in
                 this turn.
-            listener: is called with each piece of the answer as soon as it is there.
-            stages: whether the listener is called after each stage, too, with a StageFinished: its
+            listener: is called with each piece of the answer as soon as it comes.
+            stages: whether the listener is also called after each stage, with a StageFinished: its
                 group ("rewriter", "retriever", ...) and the record so far.
 
         Raises:
@@ -241,7 +248,7 @@ class Pipeline:
         comes (the record has an `error`), the last turn stays.
 
         Args:
-            conversation_id: of a conversation that has a turn.
+            conversation_id: names a conversation that has a turn.
             query: a search query to use instead of a rewrite of the question.
             top_k: as in `turn`.
             profile: as in `turn`.
@@ -250,7 +257,7 @@ class Pipeline:
 
         Raises:
             ConfigError: there is no such conversation, or it has no turn.
-            and what `turn` raises.
+            Exception: as `turn` raises.
         """
         options = TurnOptions(query=query, top_k=top_k, listener=listener, stages=stages)
         if self.conversations.get(conversation_id) is None:
@@ -271,20 +278,22 @@ class Pipeline:
         return record
 
     def stream(self, conversation_id: str, text: str, **options: Any) -> Stream[str, TurnRecord]:
-        """Ask like `turn`, and stream the answer: iterate over its pieces, then read the `record`."""
+        """Ask like `turn`, and stream the answer: iterate over its pieces, then read the `record`.
+
+        The turn begins at once. Leaving the loop early cancels it, and it is not kept.
+        """
         stream = self.astream(conversation_id, text, **options)
         stream.start()
         return stream
 
     def astream(self, conversation_id: str, text: str, **options: Any) -> Stream[str, TurnRecord]:
-        """Ask like `turn`, in a thread, and stream the answer: `async for` its pieces, then read
-        the `record`.
+        """Ask like `stream`, for `async for`.
 
         The turn begins with the iteration. Leaving the loop, or cancelling its task, cancels the
         turn, which is not kept.
         """
         return Stream(
-            lambda tell: self.turn(conversation_id, text, **{"listener": tell, **options})
+            lambda send: self.turn(conversation_id, text, **{"listener": send, **options})
         )
 
     async def aturn(self, conversation_id: str, text: str, **options: Any) -> TurnRecord:
@@ -302,16 +311,14 @@ class Pipeline:
         domain: str | None = None,
         profile: Sequence[str] = (),
     ) -> Rewrite:
-        """Rewrite a question as the next turn of a conversation would. The conversation does not
-        change.
+        """Rewrite a question as the next turn of a conversation would.
 
-        Raises as `turn` does.
+        The conversation does not change. Raises as `turn` does.
         """
         _check_question(text)
         with self._hold(conversation_id, domain) as conversation:
-            return self._start_turn(
-                self._make_question(conversation, text, profile), TurnOptions()
-            ).rewrite()
+            question = self._make_question(conversation, text, profile)
+            return self._start_turn(question, TurnOptions()).rewrite()
 
     def reset(self, conversation_id: str) -> None:
         """Remove the turns of a conversation, which begins anew; an unknown id has no effect."""
@@ -328,20 +335,20 @@ class Pipeline:
 
     def _start_turn(self, question: Question, options: TurnOptions) -> TurnInProgress:
         return TurnInProgress(
-            question, self.stages, self.settings, self._failures, self.watch, options
+            question, self.stages, self.settings, self._failures, self.audience, options
         )
 
     @contextmanager
     def _hold(self, conversation_id: str, domain: str | None) -> Iterator[Session]:
-        """Hold the lock of a conversation, since its turns must not overlap; an unknown id begins
-        one.
+        """Hold the lock of a conversation, since its turns must not overlap.
 
-        It has all turns that other processes have added to it. Raises as `turn` does.
+        An unknown id begins a conversation. It has all turns that other processes have added to
+        it. Raises as `turn` does.
         """
         while True:
-            conversation = self.conversations.find(conversation_id) or self._begin(
-                conversation_id, domain
-            )
+            conversation = self.conversations.find(conversation_id)
+            if conversation is None:
+                conversation = self._begin(conversation_id, domain)
             with hold(conversation.lock):
                 if conversation.dropped:  # by another thread, while this one waited
                     continue
@@ -373,9 +380,7 @@ def _check_question(text: str) -> None:
 
 
 def _check_profile(profile: Sequence[str]) -> tuple[str, ...]:
-    """Return the statements. Raises ConfigError where they are no texts, or one text in place of a
-    list of texts.
-    """
+    """Return the statements. Raises ConfigError unless they are a list of texts."""
     if isinstance(profile, str) or not all(isinstance(statement, str) for statement in profile):
         raise ConfigError(
             f"the profile is {profile!r}: it must be a list of statements, each a text"
@@ -390,7 +395,7 @@ class PassagesDataset(Dataset):
         passages: at least one, each with an id of its own and a text.
 
     Raises:
-        ConfigError: no passage is given, one is no Passage, or two have the same id.
+        ConfigError: no passage is given, one is not a Passage, or two have the same id.
     """
 
     def __init__(self, passages: Iterable[Passage]) -> None:
@@ -400,7 +405,8 @@ class PassagesDataset(Dataset):
             fields = [getattr(passage, name, None) for name in ("id", "text", "title", "url")]
             if not all(isinstance(field, str) for field in fields):
                 raise ConfigError(
-                    f"passage {number} is {passage!r:.200}: give convrag.Passage(id, text), all texts"
+                    f"passage {number} is {passage!r:.200}: "
+                    "give convrag.Passage(id, text), all texts"
                 )
             if passage.id in known:
                 raise ConfigError(f"passage {number}: an earlier passage has its id {passage.id!r}")

@@ -1,4 +1,4 @@
-"""The stages of this process. Equal stages are one object, which all runs share.
+"""The stages of this process: equal stages are one object, which all runs share.
 
 A stage has a fingerprint, which is part of the keys of its results, and a description, which a
 conversation keeps.
@@ -23,21 +23,20 @@ from convrag.registry.option import Option
 from convrag.registry.schema import plain_value
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.json_text import format_json, parse_json
-from convrag.store.remember import find_marked_methods, load_libraries, note_injected, remember
+from convrag.store.remember import find_marked_methods, load_libraries, mark_model_user, remember
 from convrag.store.store import Store
-from convrag.turn.defects import explain_build_error, explain_error, note_origin
+from convrag.turn.defects import explain_build_error, explain_error, guard_numbers, set_origin
 
 log = logging.getLogger(__name__)
 
 LIMIT = 64
-"""The number of stages that are kept after their run: enough for the runs of a grid to share, few
-enough for memory.
-"""
+"""The number of stages in the pool: enough for a grid to share, few enough for memory."""
 
 
 class StagePool(ForkAware):
-    """The stages of this process. Two stages are the same object if their class, configuration and
-    files are equal.
+    """The stages of this process.
+
+    Two stages are the same object if their class, configuration and files are equal.
     """
 
     def __init__(self) -> None:
@@ -54,8 +53,7 @@ class StagePool(ForkAware):
         store: Store,
         place: str,
     ) -> Stage:
-        """Return the stage of an option with these parameters and injected stages; build it unless
-        the pool has it.
+        """Return the stage of an option with these parameters; build it unless the pool has it.
 
         Args:
             option: the option to build.
@@ -69,32 +67,16 @@ class StagePool(ForkAware):
             ConfigError: it cannot be built.
             StageFault: its constructor raised what no constructor should raise, such as a KeyError.
         """
-        if missing := option.missing_extra(
-            place
-        ):  # first: a fingerprint may ask one of the libraries
+        missing = option.missing_extra(place)
+        if missing:  # first: a fingerprint may ask one of the libraries
             raise missing
-        stores = {
-            parameter.name: store
-            for parameter in option.parameters.values()
-            if parameter.injects_store
-        }
         with self._building:
-            what = f"{place}={option.name} cannot be built"
-            with _explained(
-                what, lambda error: explain_build_error(error, option), refusals=_REFUSALS
-            ):
-                stage = option.cls(**values, **injected, **stores)
-            note_origin(stage, place, option)
-            with _explained(
-                f"{place}={option.name} cannot be identified",
-                lambda error: explain_error(error, stage),
-            ):
-                stage.fingerprint = fingerprint_stage(option, values, injected, stage)
-                stage.series = _compute_series(option, values, injected, stage)
+            stage = _build(option, values, injected, store, place)
             others = [(name, id(other)) for name, other in injected.items()]
             key = digest([stage.fingerprint, values, others, store.path, store.url])
             if key not in self._stages:
-                note_injected(stage, [*injected.values()])
+                mark_model_user(stage, injected.values())
+                guard_numbers(stage)
                 remember(stage, store)
                 self._stages[key] = stage
             self._stages.move_to_end(key)
@@ -105,7 +87,7 @@ class StagePool(ForkAware):
     def uses_stage(
         self, option: Option, name: str, parameters: Mapping[str, Any], place: str
     ) -> bool:
-        """Whether an option with these parameters uses the stage of another one. Raises StageFault."""
+        """Whether an option with these parameters uses an injected stage. Raises StageFault."""
         with _explained(
             f"{place}={option.name} cannot be built",
             lambda error: explain_build_error(error, option),
@@ -115,7 +97,7 @@ class StagePool(ForkAware):
     def prepare(self, stage: Stage, *, for_new_questions: bool = False) -> None:
         """Prepare a stage, unless that has been done; an unrelated one does not wait for it.
 
-        Its libraries are imported where it will be called: nothing of it is remembered, or new
+        Its libraries are imported if it will surely be called: its results are not cached, or new
         questions come.
         """
         with self._guard:
@@ -135,6 +117,32 @@ class StagePool(ForkAware):
         self._preparing: WeakKeyDictionary[Stage, threading.Lock] = WeakKeyDictionary()
 
 
+def _build(
+    option: Option,
+    values: dict[str, Any],
+    injected: Mapping[str, Stage | None],
+    store: Store,
+    place: str,
+) -> Stage:
+    """Build the stage of an option, with its fingerprint and series; arguments as in `get`."""
+    stores = {
+        parameter.name: store for parameter in option.parameters.values() if parameter.injects_store
+    }
+    with _explained(
+        f"{place}={option.name} cannot be built",
+        lambda error: explain_build_error(error, option),
+        refusals=_REFUSALS,
+    ):
+        stage = option.cls(**values, **injected, **stores)
+    set_origin(stage, place, option)
+    with _explained(
+        f"{place}={option.name} cannot be identified", lambda error: explain_error(error, stage)
+    ):
+        stage.fingerprint = fingerprint_stage(option, values, injected, stage)
+        stage.series = _compute_series(option, values, injected, stage)
+    return stage
+
+
 pool = StagePool()
 
 
@@ -146,8 +154,9 @@ _REFUSALS = (ImportError, TypeError, ValueError)
 def _explained(
     what: str, explain: Callable[[Exception], str], *, refusals: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Turn an error of a plugin's into one that says where it was raised; the log has the
-    traceback.
+    """Turn an error of a plugin's into one that says where it was raised.
+
+    The log has the traceback.
 
     Raises:
         ConfigError: the error is one of the refusals.
@@ -174,9 +183,8 @@ def fingerprint_stage(
         injected: the stages that were given for the other parameters, by name.
         stage: the stage.
     """
-    return compute_fingerprint(
-        stage, option.name, {**_select_result_parameters(option, values, stage), **injected}
-    )
+    parameters = {**_select_result_parameters(option, values, stage), **injected}
+    return compute_fingerprint(stage, option.name, parameters)
 
 
 def _compute_series(
@@ -189,25 +197,27 @@ def _compute_series(
     }
     if "" in others.values():
         return ""  # a stage that was built by hand
-    chosen = {
-        name: value for name, value in values.items() if not option.parameters[name].operational
-    }
-    named = replace_paths(chosen, Path.absolute)
+    named = replace_paths(_drop_operational(option, values), Path.absolute)
     return compute_fingerprint(stage, option.name, {**named, **others}, with_files=False)
 
 
 def _select_result_parameters(
     option: Option, values: Mapping[str, Any], stage: Stage
 ) -> dict[str, Any]:
-    """Select the parameters that bear on results. A file counts with the hash of its contents, not
-    with its path.
+    """Select the parameters that bear on results.
+
+    A file counts with the hash of its contents, not with its path.
     """
-    selected = {
-        name: value for name, value in values.items() if not option.parameters[name].operational
-    }
+    selected = _drop_operational(option, values)
     if stage.content_hash():
         return {name: value for name, value in selected.items() if not _holds_paths(value)}
     return {name: replace_paths(value, _hash_contents) for name, value in selected.items()}
+
+
+def _drop_operational(option: Option, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters without those that do not bear on results."""
+    parameters = option.parameters
+    return {name: value for name, value in values.items() if not parameters[name].operational}
 
 
 def _holds_paths(value: Any) -> bool:
@@ -217,8 +227,10 @@ def _holds_paths(value: Any) -> bool:
 
 
 def _hash_contents(path: Path) -> Any:
-    """Hash a file; of a folder, list the files."""
-    return file_hash(path) or (_list_folder(path) if path.is_dir() else path)
+    """Return the hash of a file, or the list of a folder's files; a missing path stays as it is."""
+    if path.is_dir():
+        return _list_folder(path)
+    return file_hash(path) or path
 
 
 def _list_folder(folder: Path) -> list[list[Any]]:
@@ -231,11 +243,10 @@ def _list_folder(folder: Path) -> list[list[Any]]:
 
 
 def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> dict[str, Any]:
-    """Describe a stage: its option and those parameters that bear on results, as plain data without
-    secrets.
+    """Describe a stage by its option and the parameters that bear on results.
 
-    Paths are absolute. A reference such as ${oc.env:KEY} stays one: nobody can tell whether it is
-    secret.
+    The description is plain data without secrets. Paths are absolute. A reference such as
+    ${oc.env:KEY} stays a reference, since nobody can tell whether it is secret.
 
     Args:
         option: the option.
@@ -243,23 +254,27 @@ def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> d
         written: its node of the configuration, unresolved; None where it has no node.
     """
     nodes = written if isinstance(written, Mapping) else {}
-    held = list_held_secrets()
+    secrets = list_held_secrets()
     parameters = {
-        name: _describe_value(name, value, nodes.get(name), held)
-        for name, value in values.items()
-        if not option.parameters[name].operational
+        name: _describe_value(name, value, nodes.get(name), secrets)
+        for name, value in _drop_operational(option, values).items()
     }
     described: dict[str, Any] = parse_json(format_json({OPTION_KEY: option.name, **parameters}))
     return described
 
 
-def _describe_value(name: str, value: Any, written: Any, held: Mapping[str, str]) -> Any:
-    absolute = replace_paths(value, lambda path: str(path.expanduser().absolute()))
-    plain = (
-        written if "${" in str(written) and not isinstance(value, Path) else plain_value(absolute)
-    )
-    named_so = is_secret_name(name) and isinstance(plain, str) and "${" not in plain
-    return MASK if plain and (named_so or describe_secret(str(plain), held)) else plain
+def _describe_value(name: str, value: Any, written: Any, secrets: Mapping[str, str]) -> Any:
+    """Return a parameter as plain data, masked if it is secret."""
+    if "${" in str(written) and not isinstance(value, Path):
+        plain = written
+    else:
+        plain = plain_value(replace_paths(value, lambda path: str(path.expanduser().absolute())))
+    if not plain:
+        return plain
+    is_named_secret = is_secret_name(name) and isinstance(plain, str) and "${" not in plain
+    if is_named_secret or describe_secret(str(plain), secrets):
+        return MASK
+    return plain
 
 
 def replace_paths(value: Any, replace: Callable[[Path], Any]) -> Any:
@@ -268,8 +283,6 @@ def replace_paths(value: Any, replace: Callable[[Path], Any]) -> Any:
         return replace(value)
     if isinstance(value, Mapping):
         return {key: replace_paths(item, replace) for key, item in value.items()}
-    return (
-        [replace_paths(item, replace) for item in value]
-        if isinstance(value, list | tuple)
-        else value
-    )
+    if isinstance(value, list | tuple):
+        return [replace_paths(item, replace) for item in value]
+    return value

@@ -1,5 +1,6 @@
-"""One turn: memory -> rewriter -> search, retriever -> reranker -> selector -> context -> generator
--> answer.
+"""One turn: a question goes through the stages, and a record comes out.
+
+memory -> rewriter -> search, retriever -> reranker -> selector -> context -> generator -> answer
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,8 +40,8 @@ from convrag.turn.observers import Observers
 class Stages(NamedTuple):
     """The stages of a turn in order.
 
-    Without a memory the whole history is seen, without a search there is one, and without a
-    selector the first n count.
+    Without a memory the stages see the whole history, without a search the turn searches once, and
+    without a selector the model sees the first n passages.
     """
 
     memory: Memory | None
@@ -54,21 +55,23 @@ class Stages(NamedTuple):
 
 
 class StageFinished(NamedTuple):
-    """A stage ("rewriter") has ended well; the record holds the results so far."""
+    """The event that a stage ("rewriter") has ended well; the record holds the results so far."""
 
     stage: str
     record: TurnRecord
 
 
 Listener = Callable[[Any], None]
-"""Is called with each piece of the answer, a str, and with each StageFinished where these are
-wanted.
-"""
+"""A function that is called with each piece of the answer, and with each StageFinished."""
 
 
-class Watch(NamedTuple):
-    """Who watches the turns of a pipeline, and what they are told of it: its configuration, its
-    name in a server.
+class Audience(NamedTuple):
+    """The observers of a pipeline's turns, and what they are given.
+
+    Args:
+        observers: the observers.
+        config: the configuration of the pipeline.
+        model: the name that a server gives to the pipeline.
     """
 
     observers: Observers
@@ -78,8 +81,9 @@ class Watch(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnOptions:
-    """The options of one turn; `Pipeline.turn` explains them. Raises ConfigError for a `top_k`
-    below 1.
+    """The options of one turn, which `Pipeline.turn` explains.
+
+    Raises ConfigError for a `top_k` below 1.
     """
 
     query: str | None = None
@@ -96,17 +100,27 @@ class TurnOptions:
 
 @dataclass
 class TurnInProgress:
-    """A turn in progress: its question, the stages, and their results so far."""
+    """A turn in progress: its question, the stages, and their results so far.
+
+    Args:
+        question: the question as the next stage sees it.
+        stages: the stages.
+        settings: the settings of the pipeline.
+        failures: logs the failures of stages.
+        audience: the observers.
+        options: the options of this turn.
+    """
 
     question: Question
     stages: Stages
     settings: Settings
     failures: FailureLog
-    watch: Watch
+    audience: Audience
     options: TurnOptions = TurnOptions()
     meter: UsageMeter = field(default_factory=UsageMeter)
     queries: tuple[Query, ...] = ()
     planned: SearchStep = SearchStep()
+    """The next search; one without queries when there is none."""
     steps: list[SearchStep] = field(default_factory=list)
     hits: tuple[Hit, ...] = ()
     selected: tuple[Hit, ...] | None = None
@@ -117,24 +131,25 @@ class TurnInProgress:
     fallbacks: dict[str, str] = field(default_factory=dict)
     error: str = ""
     stage: str = ""
-    """The one that runs, or was the last to."""
+    """The stage that runs, or ran last."""
 
     def run(self) -> TurnRecord:
-        """Run all stages, and tell the observers. A stage that fails without a fallback ends the
-        turn.
+        """Run all stages, and call the observers.
+
+        A stage that fails without a fallback ends the turn.
 
         Raises:
             RunStopped: the run must stop.
             Cancelled: the turn was cancelled (see `convrag.concurrency.cancellation`).
         """
-        asked, (observers, config, model) = self.question, self.watch
+        asked = self.question
+        observers, config, model = self.audience
         observers.notify("convrag_turn_started", question=asked, config=config, model=model)
         try:
             self._run_stages(asked)
         except BaseException as error:
-            reason = (
-                redact(str(error)) if isinstance(error, RunStopped) else "stopped before its end"
-            )
+            stopped = isinstance(error, RunStopped)
+            reason = redact(str(error)) if stopped else "stopped before its end"
             self.error = f"{self.stage}: {reason}"
             raise
         finally:
@@ -143,11 +158,6 @@ class TurnInProgress:
         return record
 
     def _run_stages(self, asked: Question) -> None:
-        observers, listener = (
-            self.watch.observers,
-            self.options.listener if self.options.stages else None,
-        )
-        watched = "convrag_stage_finished" in observers.heard
         for name, step in self._list_steps():
             self.stage = name
             check_cancelled()
@@ -158,14 +168,19 @@ class TurnInProgress:
                 raise
             except Exception as error:  # a plugin's own: it costs this turn, and no other
                 self.error = f"{name}: {self._log_failure(error, name)}"
-                break
-            if watched or listener:
-                record = self.make_record()
-                observers.notify(
-                    "convrag_stage_finished", question=asked, stage=name, record=record
-                )
-                if listener:
-                    listener(StageFinished(name, record))
+                return
+            self._report_stage(asked, name)
+
+    def _report_stage(self, asked: Question, name: str) -> None:
+        """Tell the observers and the listener that a stage has ended well."""
+        observers = self.audience.observers
+        listener = self.options.listener if self.options.stages else None
+        if listener is None and not observers.implements("convrag_stage_finished"):
+            return
+        record = self.make_record()
+        observers.notify("convrag_stage_finished", question=asked, stage=name, record=record)
+        if listener is not None:
+            listener(StageFinished(name, record))
 
     def rewrite(self) -> Rewrite:
         """View the history and rewrite the question, without the other stages."""
@@ -173,36 +188,32 @@ class TurnInProgress:
         return self.rewrite_question()
 
     def view_history(self) -> None:
-        """Put what the memory lets the later stages see in place of the history; if that fails,
-        they see all of it.
+        """Replace the history by what the memory shows of it.
+
+        If the memory fails, the later stages see the whole history.
         """
-        if (memory := self.stages.memory) is None:
+        memory = self.stages.memory
+        if memory is None:
             return
-        with self._falling_back("memory"):
+        with self._fallback("memory"):
             view: MemoryView = check_result(memory, "view", memory.view(self.question), MemoryView)
-            if view.history is not self.question.history:
-                self.question = replace(
-                    self.question, history=view.history, before_memory=self.question.history
-                )
-            self._note("memory", view)
+            whole = self.question.history
+            if view.history is not whole:
+                self.question = replace(self.question, history=view.history, before_memory=whole)
+            self._add_trace("memory", view)
 
     def rewrite_question(self) -> Rewrite:
         """Rewrite the question as standalone queries; if that fails, the question is the query.
 
-        A question that the generator reads as an empty text has no queries: nothing is searched
-        for.
+        A question that the generator reads as an empty text has no queries, so that nothing is
+        searched for.
         """
         asked = self.stages.generator.read(self.question)
         if not asked.text and self.options.query is None:
             return Rewrite.of(self.question.text)
-        rewriter, rewrite = self.stages.rewriter, Rewrite.of(asked.text)
-        with self._falling_back("rewriter"):
-            if self.options.query is not None:
-                rewrite = Rewrite.of(self.options.query, edited=True)
-            else:
-                rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(asked), Rewrite)
-            if not any(query.text.strip() for query in rewrite.queries):
-                rewrite = Rewrite.of(asked.text, fallback="the rewriter gave no query")
+        rewrite = Rewrite.of(asked.text)
+        with self._fallback("rewriter"):
+            rewrite = self._ask_rewriter(asked)
         if reason := self.fallbacks.get("rewriter"):
             rewrite = Rewrite.of(asked.text, fallback=reason)
         self.queries = self._complete(rewrite.queries)
@@ -210,49 +221,64 @@ class TurnInProgress:
             self.question, standalone=self.queries[0].text, queries=self.queries
         )
         self.planned = SearchStep(self.queries)
-        self._note("rewriter", rewrite)
+        self._add_trace("rewriter", rewrite)
         return replace(rewrite, queries=self.queries)
 
+    def _ask_rewriter(self, asked: Question) -> Rewrite:
+        """Return the rewrite of the rewriter, or of the query that the user has edited."""
+        if self.options.query is not None:
+            rewrite = Rewrite.of(self.options.query, edited=True)
+        else:
+            rewriter = self.stages.rewriter
+            rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(asked), Rewrite)
+        if not any(query.text.strip() for query in rewrite.queries):
+            return Rewrite.of(asked.text, fallback="the rewriter gave no query")
+        return rewrite
+
     def plan_search(self) -> None:
-        """Plan the next search; without one, join what was found. If planning fails, only the first
-        search is made.
+        """Plan the next search, or join the results of the searches when there is no further one.
+
+        If planning fails, the searches that were planned so far count.
         """
-        search, k = self.stages.search, self.options.top_k or self.settings.top_k
+        search = self.stages.search
         assert search
-        with self._falling_back("search"):
-            plan = search.plan(self.question, self.steps, sum(self.meter.timings.values()))
-            step: SearchStep = check_result(search, "plan", plan, SearchStep)
-            step = replace(step, queries=self._complete(step.queries))
-            if step.queries and any(
-                step.queries == made.queries for made in self.steps
-            ):  # a model in circles
-                step = replace(
-                    step, queries=(), trace={**step.trace, "why": "it was searched for before"}
-                )
-            self.planned = step
-            self._note("search", step)
+        with self._fallback("search"):
+            self.planned = self._ask_search(search)
+            self._add_trace("search", self.planned)
         if not self.planned.queries:
-            self.hits = check_result(
-                search, "join", search.join(self.question, self.steps, k), [Hit]
-            )
-            self.queries = (
-                tuple(dict.fromkeys(q for step in self.steps for q in step.queries)) or self.queries
-            )
-        rows = [
-            {"queries": [q.text for q in s.queries], "found": len(s.hits), **s.trace}
-            for s in self.steps
-        ]
-        rows += (
-            [{"queries": [q.text for q in self.planned.queries]}] if self.planned.queries else []
-        )
-        self.trace["search"] = {**self.trace.get("search", {}), "steps": rows}
+            hits = search.join(self.question, self.steps, self._count_hits())
+            self.hits = check_result(search, "join", hits, [Hit])
+            searched = [query for step in self.steps for query in step.queries]
+            self.queries = tuple(dict.fromkeys(searched)) or self.queries
+        self.trace["search"] = {**self.trace.get("search", {}), "steps": self._trace_searches()}
+
+    def _ask_search(self, search: Search) -> SearchStep:
+        """Return the next search; one that was made before ends the searching."""
+        seconds = sum(self.meter.timings.values())
+        plan = search.plan(self.question, self.steps, seconds)
+        step: SearchStep = check_result(search, "plan", plan, SearchStep)
+        step = replace(step, queries=self._complete(step.queries))
+        is_repeated = any(step.queries == earlier.queries for earlier in self.steps)
+        if step.queries and is_repeated:  # a model goes in circles
+            trace = {**step.trace, "why": "it was searched for before"}
+            return replace(step, queries=(), trace=trace)
+        return step
+
+    def _trace_searches(self) -> list[dict[str, Any]]:
+        """Return the queries and the number of hits of each search, and the queries of the next."""
+        rows: list[dict[str, Any]] = []
+        for step in self.steps:
+            texts = [query.text for query in step.queries]
+            rows.append({"queries": texts, "found": len(step.hits), **step.trace})
+        if self.planned.queries:
+            rows.append({"queries": [query.text for query in self.planned.queries]})
+        return rows
 
     def retrieve(self) -> None:
         """Retrieve passages for the queries of the rewrite, or of the planned search."""
-        retriever, step = self.stages.retriever, self.planned
-        hits = retriever.retrieve_for(
-            self.question, step.queries, self.options.top_k or self.settings.top_k
-        )
+        retriever = self.stages.retriever
+        step = self.planned
+        hits = retriever.retrieve_for(self.question, step.queries, self._count_hits())
         self.hits = check_result(retriever, "retrieve", hits, [Hit])
         self.steps.append(replace(step, hits=self.hits))
         self.planned = SearchStep()
@@ -261,39 +287,36 @@ class TurnInProgress:
 
     def rerank(self) -> None:
         """Rerank the passages; if that fails, they keep their order."""
-        with self._falling_back("reranker"):
+        with self._fallback("reranker"):
             self.hits = rerank_hits(self.stages.reranker, self.question, self.hits)
 
     def select(self) -> None:
         """Choose passages for the evidence; if that fails, take the first ones."""
-        if (selector := self.stages.selector) is None:
+        selector = self.stages.selector
+        if selector is None:
             return
-        with self._falling_back("selector"):
-            chosen = selector.select(
-                self.question, self.hits, self.options.top_k or self.settings.top_n
-            )
+        with self._fallback("selector"):
+            chosen = selector.select(self.question, self.hits, self._count_shown())
             selection: Selection = check_result(selector, "select", chosen, Selection)
-            if unknown := {hit.passage.id for hit in selection.hits} - {
-                hit.passage.id for hit in self.hits
-            }:
-                said = f"select returned the passage {min(unknown)!r}, which is none of those it was given"
-                raise make_error(selector, said, "select")
+            known = {hit.passage.id for hit in self.hits}
+            unknown = {hit.passage.id for hit in selection.hits} - known
+            if unknown:
+                problem = (
+                    f"select returned the passage {min(unknown)!r}, "
+                    "which is none of those it was given"
+                )
+                raise make_error(selector, problem, "select")
             self.selected = selection.hits
-            self._note("selector", selection)
+            self._add_trace("selector", selection)
 
     def assemble(self) -> None:
-        """Make the evidence, which the model sees, of the chosen passages, with the scores that
-        ranked them.
-        """
-        hits = (
-            self.hits[: self.options.top_k or self.settings.top_n]
-            if self.selected is None
-            else self.selected
-        )
-        generator, context = self.stages.generator, self.stages.context
+        """Make the evidence of the chosen passages, with the scores that ranked them."""
+        generator = self.stages.generator
+        context = self.stages.context
+        hits = self.hits[: self._count_shown()] if self.selected is None else self.selected
         messages = check_result(generator, "messages", generator.messages(self.question), [Message])
-        made = context.assemble(self.question, hits, messages)
-        evidence: Evidence = check_result(context, "assemble", made, Evidence)
+        assembled = context.assemble(self.question, hits, messages)
+        evidence: Evidence = check_result(context, "assemble", assembled, Evidence)
         scores = {hit.passage.id: hit.score for hit in reversed(hits)}
         items = tuple(
             replace(item, score=scores.get(item.passage.id, item.score)) for item in evidence.items
@@ -301,13 +324,23 @@ class TurnInProgress:
         self.evidence = replace(evidence, items=items)
         self.trace["context"] = dict(self.evidence.trace)
 
+    def _count_hits(self) -> int:
+        """Return how many passages are retrieved."""
+        return self.options.top_k or self.settings.top_k
+
+    def _count_shown(self) -> int:
+        """Return how many passages the model sees."""
+        return self.options.top_k or self.settings.top_n
+
     def generate(self) -> None:
-        """Generate the answer. The listener gets it in pieces if the generator streams, else as a
-        whole.
+        """Generate the answer.
+
+        The listener gets it in pieces if the generator streams, else as a whole.
         """
         if not self.options.generate:
             return
-        generator, listener = self.stages.generator, self.options.listener
+        generator = self.stages.generator
+        listener = self.options.listener
         replies = self.meter.replies
         before = len(replies)
         try:
@@ -347,59 +380,60 @@ class TurnInProgress:
         )
 
     def _list_steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        """List the steps of the turn, each with the group of its stage; without queries, none of
-        those that search.
+        """Yield the steps of the turn, each with the group of its stage.
+
+        Without queries, the steps that search are left out.
         """
         if self.stages.memory:
             yield "memory", self.view_history
         yield "rewriter", self.rewrite_question
         if self.queries:
-            search = self.stages.search
-            plan = (
-                [("search", self.plan_search)]
-                if search and search.several and self.options.query is None
-                else []
-            )
-            yield from plan
+            plans = self._plans_searches()
+            if plans:
+                yield "search", self.plan_search
             while self.planned.queries:
-                yield from [("retriever", self.retrieve), *plan]
+                yield "retriever", self.retrieve
+                if plans:
+                    yield "search", self.plan_search
             yield "reranker", self.rerank
             if self.stages.selector:
                 yield "selector", self.select
             yield "context", self.assemble
         yield "generator", self.generate
 
+    def _plans_searches(self) -> bool:
+        """Whether the search plans what this turn searches for; an edited query is not planned."""
+        search = self.stages.search
+        return search is not None and search.several and self.options.query is None
+
     def _complete(self, queries: Iterable[Query]) -> tuple[Query, ...]:
-        """Return those of the queries that have a text, with the turn and the domain."""
-        turn, domain = self.question.turn_id, self.question.domain
+        """Return the queries that have a text, with the turn and the domain."""
+        turn = self.question.turn_id
+        domain = self.question.domain
         return tuple(
-            replace(each, turn_id=turn, domain=domain) for each in queries if each.text.strip()
+            replace(query, turn_id=turn, domain=domain) for query in queries if query.text.strip()
         )
 
-    def _note(self, stage: str, result: MemoryView | Rewrite | SearchStep | Selection) -> None:
-        """Note what a stage says of its result: how it came about, and why it is less than it
-        should be.
-        """
+    def _add_trace(self, stage: str, result: MemoryView | Rewrite | SearchStep | Selection) -> None:
+        """Keep how the result of a stage came about, and why the stage fell back."""
         self.trace[stage] = dict(result.trace)
         if result.fallback:
             self.fallbacks[stage] = result.fallback
 
     @contextmanager
-    def _falling_back(self, stage: str) -> Iterator[None]:
-        """Note an error of the block as the reason why a stage fell back."""
+    def _fallback(self, stage: str) -> Iterator[None]:
+        """Keep an error of the block as the reason why a stage fell back."""
         try:
             yield
-        except (
-            RunStopped,
-            ImportError,
-        ):  # a library that cannot be imported is a defect, whichever stage needs it
+        except (RunStopped, ImportError):  # a missing library is a defect, whichever stage needs it
             raise
         except Exception as error:  # a plugin's own: it costs this stage
             self.fallbacks[stage] = self._log_failure(error, stage)
 
     def _log_failure(self, error: Exception, stage: str) -> str:
-        """Log the failure of a stage, and return its reason: for a mistake in its code, with the
-        file and the line.
+        """Log the failure of a stage, and return its reason.
+
+        The reason of a mistake in its code has the file and the line.
         """
         reason = redact(explain_error(error, getattr(self.stages, stage)))
         self.failures.log_failure(
@@ -409,10 +443,12 @@ class TurnInProgress:
 
 
 def rerank_hits(ranker: Ranker, question: Question, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Sort hits by the ranker's scores. If all scores are equal, the hits keep their order and
-    their own scores.
+    """Sort hits by the ranker's scores.
+
+    If all scores are equal, the hits keep their order and their own scores.
     """
-    scores = check_scores(ranker, ranker.score_for(question, [hit.passage.content for hit in hits]))
+    texts = [hit.passage.content for hit in hits]
+    scores = check_scores(ranker, ranker.score_for(question, texts))
     if len(scores) != len(hits):
         raise ConvragError(
             f"{type(ranker).__name__} gave {len(scores)} scores for {len(hits)} texts"

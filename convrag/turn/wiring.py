@@ -1,6 +1,4 @@
-"""Builds the stages of a configuration, and injects into each stage the other stages that its
-constructor asks for.
-"""
+"""Builds the stages of a configuration, each after the stages that its constructor asks for."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -24,19 +22,18 @@ from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
-from convrag.turn.defects import check_result, check_type, explain_error, note_origin
+from convrag.turn.defects import check_result, check_type, explain_error, set_origin
 from convrag.turn.stage_pool import describe_stage, pool
 
 log = logging.getLogger(__name__)
 
 
 class Wiring:
-    """The stages of one configuration. Equal stages are shared by all configurations of this
-    process.
+    """The stages of one configuration; all configurations of this process share equal stages.
 
     Args:
         config: the configuration (see convrag.config.compose).
-        command: by which it was composed; by default the one that Hydra is carrying out.
+        command: the command that composed it; by default the one that Hydra is carrying out.
     """
 
     def __init__(self, config: DictConfig, command: Command | None = None) -> None:
@@ -46,19 +43,19 @@ class Wiring:
         self.command = command or Command.read()
         self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
         self.logged_config: dict[str, Any] = keep_references(config, self.config)
-        """The configuration for observers, who write it down: references to the environment are not
-        resolved.
-        """
+        """The configuration for observers, which log it: references to the environment stay."""
         self.registry = plugins.load().registry
         self.store = get_store(**self.config["store"], open_database=plugins.open_database)
         self.stages: dict[str, Stage] = {}
-        """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected
-        stages come first.
-        """
+        """Place ("rewriter", "rewriter.embedder") -> stage; injected stages come first."""
         self._options: dict[str, str] = {}
+        """Place -> the name by which the option was chosen."""
         self._descriptions: dict[str, dict[str, Any]] = {}
+        """Place -> option and parameters, as `describe_stage` returns them."""
         self._injected: dict[str, list[str]] = {}
+        """Place -> the places of the stages that are injected there."""
         self._building: list[str] = []
+        """The places whose stages are being built, the outermost first."""
 
     def provide_dataset(self, dataset: Dataset) -> None:
         """Use this data set in place of the configured one. Call it before any stage is built.
@@ -74,7 +71,7 @@ class Wiring:
             "dataset", "passages", type(dataset), plugins.FIRST_PARTY, plugins.FIRST_PARTY
         )
         dataset.fingerprint = compute_fingerprint(dataset, option.name, {})
-        note_origin(dataset, "dataset", option)
+        set_origin(dataset, "dataset", option)
         self.stages["dataset"] = dataset
         self._options["dataset"] = option.name
         self._descriptions["dataset"] = {
@@ -83,15 +80,17 @@ class Wiring:
         }
 
     def get(self, group: str) -> Any:
-        """Return the run's stage of a group, an instance of `GROUPS[group]`; it is built at the
-        first call.
+        """Return the run's stage of a group, an instance of `GROUPS[group]`.
+
+        It is built at the first call.
 
         Raises:
             ConfigError: no option is chosen, or the stage cannot be built.
             MissingExtra: a library that it requires is not installed.
         """
         if group not in self.stages:
-            if not isinstance(node := self.config.get(group), Mapping):
+            node = self.config.get(group)
+            if not isinstance(node, Mapping):
                 options = ", ".join(self.registry.options(group))
                 raise ConfigError(f"{group}: no {group} is chosen; {group}=... ({options})")
             self._build(node, group, group)
@@ -99,57 +98,45 @@ class Wiring:
 
     def get_all(self, group: str) -> dict[str, Any]:
         """Return the stages of a group that allows several options, by name. Raises ConfigError."""
-        chosen = self.config.get(group) or {}
-        if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
-            raise ConfigError(
-                f"{group}.{unplaced[0]}: a YAML file of {group} begins with '# @package {group}.<name>'"
-            )
-        places = {name: f"{group}.{name}" for name in chosen}
-        return {
-            name: self.stages.get(at) or self._build(chosen[name], group, at)
-            for name, at in places.items()
-        }
+        stages: dict[str, Any] = {}
+        for name, node in (self.config.get(group) or {}).items():
+            if not isinstance(node, Mapping):
+                raise ConfigError(
+                    f"{group}.{name}: a YAML file of {group} begins with "
+                    f"'# @package {group}.<name>'"
+                )
+            place = f"{group}.{name}"
+            stages[name] = self.stages.get(place) or self._build(node, group, place)
+        return stages
 
     def check(self) -> None:
-        """Open the store, check every built stage, and say which typed choices none of them uses.
+        """Open the store, check every built stage, and warn of choices that none of them uses.
 
         Raises:
             NotReady: with all problems.
             ConfigError: the store cannot be opened.
         """
         self.store.open()
-        problems = [
-            (place, problem)
-            for place, _ in self._list_distinct()
-            for problem in self.find_problems(place)
-        ]
-        if problems:
-            first = {
-                problem: place for place, problem in reversed(problems)
-            }  # the same message appears once
-            raise NotReady(
-                [
-                    f"{self.describe_choice(place)}: {problem}"
-                    for problem, place in reversed(first.items())
-                ]
-            )
+        messages: dict[str, str] = {}
+        for place, _ in self._list_distinct():
+            for problem in self.find_problems(place):
+                # Several stages may have the same problem, which is reported once
+                messages.setdefault(problem, f"{self.describe_choice(place)}: {problem}")
+        if messages:
+            raise NotReady(list(messages.values()))
         if not self.command.in_grid:
             used = {place.partition(".")[0] for place in self.stages}
             for sentence in find_unused(self.config, self.command, used, self.registry):
                 log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
-        """Return messages about the stage at a place, from its own check; a check that fails is a
-        problem, too.
-        """
+        """Return the problems of the stage at a place, from its own check."""
         stage = self.stages[place]
         try:
-            return [
-                each.replace("{place}", place)
-                for each in check_result(stage, "check", stage.check(), [str])
-            ]
-        except Exception as error:  # a plugin's own, which is told with the other problems
+            problems = check_result(stage, "check", stage.check(), [str])
+        except Exception as error:  # a plugin's own, which is reported with the other problems
             return [f"check failed: {explain_error(error, stage)}"]
+        return [problem.replace("{place}", place) for problem in problems]
 
     def prepare(
         self,
@@ -157,31 +144,31 @@ class Wiring:
         *,
         for_new_questions: bool = False,
     ) -> None:
-        """Prepare every built stage: load models, build indexes, and import libraries that the
-        turns will need.
+        """Prepare every built stage: load models, build indexes, and import libraries.
 
         Args:
-            watch: a context that is entered while a stage is prepared, with what is done:
-                "Preparing embedder=lsa".
-            for_new_questions: as a server is asked, that should not keep the first one waiting.
+            watch: returns a context that is entered while a stage is prepared; its argument says
+                what is done: "Preparing embedder=lsa".
+            for_new_questions: whether new questions will come, as in a server: the first one should
+                not wait for the libraries.
         """
         for place, stage in self._list_distinct():
             with watch(f"Preparing {self.describe_choice(place)}") if watch else nullcontext():
                 pool.prepare(stage, for_new_questions=for_new_questions)
 
     def collect_configuration(self, groups: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Return place -> option and the parameters that bear on results, of these stages and those
-        injected into them.
+        """Return place -> option and parameters that bear on results.
 
-        It does not depend on source code and versions, as fingerprints do, and holds no secrets.
+        It has the stages of these groups, and those that are injected into them. It does not depend
+        on source code and versions, as fingerprints do, and contains no secrets.
         """
         found: dict[str, dict[str, Any]] = {}
-        waiting = list(groups)
-        while waiting:
-            place = waiting.pop(0)
+        queue = list(groups)
+        while queue:
+            place = queue.pop(0)
             if place not in found:
                 found[place] = self._descriptions[place]
-                waiting += self._injected.get(place, [])
+                queue += self._injected.get(place, [])
         return found
 
     def collect_fingerprints(self) -> dict[str, str]:
@@ -190,17 +177,18 @@ class Wiring:
 
     def collect_notes(self) -> list[str]:
         """Return the notes of the built stages for readers of the summary (see `Stage.note`)."""
-        notes = [(place, self._ask(stage, "note", str)) for place, stage in self._list_distinct()]
-        return [f"{self.describe_choice(place)}: {note}" for place, note in notes if note]
+        notes: list[str] = []
+        for place, stage in self._list_distinct():
+            if note := self._ask(stage, "note", str):
+                notes.append(f"{self.describe_choice(place)}: {note}")
+        return notes
 
     def describe_choice(self, place: str) -> str:
         """Return the place of a built stage with its option: "rewriter=mmr"."""
         return f"{place}={self._options[place]}"
 
     def collect_prompts(self) -> dict[str, str]:
-        """Return place and task ("rewriter.rewrite") -> template, for each prompt of the built
-        stages.
-        """
+        """Return place and task ("rewriter.rewrite") -> template, for the built stages."""
         return {
             f"{place}.{prompt.task}": prompt.source
             for place, stage in self._list_distinct()
@@ -208,21 +196,17 @@ class Wiring:
         }
 
     def collect_reports(self, records: Iterable[TurnRecord]) -> list[Report]:
-        """Return the reports of the built stages on a run; a stage that fails to report causes a
-        warning.
-        """
+        """Return the reports of the built stages on a run; one that fails causes a warning."""
         reports = [
             self._ask(stage, "report", Report, records) for _, stage in self._list_distinct()
         ]
         return [report for report in reports if report is not None]
 
     def _ask(self, stage: Stage, method: str, wanted: type, *arguments: Any) -> Any:
-        """Return what a stage has to say of a run; where it fails, warn, and return None: the run
-        goes on.
-        """
+        """Return the result of a stage's method; if it fails, warn, and return None."""
         try:
-            said = getattr(stage, method)(*arguments)
-            return None if said is None else check_type(stage, method, said, wanted)
+            result = getattr(stage, method)(*arguments)
+            return None if result is None else check_type(stage, method, result, wanted)
         except Exception as error:  # a plugin's own
             log.warning("%s failed: %s", method, explain_error(error, stage), exc_info=error)
             return None
@@ -233,61 +217,74 @@ class Wiring:
         return [(place, stage) for place, stage in self.stages.items() if first[id(stage)] == place]
 
     def _build(self, node: Mapping[str, Any], group: str, place: str) -> Stage:
-        """Build the stage that a configuration node describes, after the stages that are injected
-        into it.
-        """
+        """Build the stage that a node describes, after the stages that are injected into it."""
         if place in self._building:
-            raise ConfigError(
-                f"these stages need each other: {' -> '.join([*self._building, place])}"
-            )
+            circle = " -> ".join([*self._building, place])
+            raise ConfigError(f"these stages need each other: {circle}")
         option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
-        values = option.values(node, place, self._name_typed(place, option))
+        name = self._get_chosen_name(place, option)
+        values = option.values(node, place, name)
         self._building.append(place)
         try:
-            injected: dict[str, Stage | None] = {}
-            for parameter in (each for each in option.parameters.values() if each.group):
-                used = pool.uses_stage(option, parameter.name, {**values, **injected}, place)
-                injected[parameter.name] = self._inject(parameter, node, place) if used else None
+            injected = self._build_injected(option, values, node, place)
         finally:
             self._building.pop()
-        written: Any = self.logged_config
-        for name in place.split("."):
-            written = written.get(name) if isinstance(written, Mapping) else None
-        self._descriptions[place] = describe_stage(option, values, written)
-        self._options[place] = self._name_typed(place, option)
+        self._descriptions[place] = describe_stage(option, values, self._find_logged_node(place))
+        self._options[place] = name
         self.stages[place] = pool.get(option, values, injected, self.store, place)
         return self.stages[place]
 
-    def _name_typed(self, place: str, option: Option) -> str:
-        """Return the name by which the option at a place was chosen: "claude", where that is
-        litellm with a model.
-        """
-        typed = self.command.names.get(place, "")
-        return typed if typed and typed not in self.registry.options(option.group) else option.name
+    def _build_injected(
+        self, option: Option, values: Mapping[str, Any], node: Mapping[str, Any], place: str
+    ) -> dict[str, Stage | None]:
+        """Build the stages for an option's parameters; one that is not used is None."""
+        injected: dict[str, Stage | None] = {}
+        for parameter in option.parameters.values():
+            if parameter.group:
+                known = {**values, **injected}
+                is_used = pool.uses_stage(option, parameter.name, known, place)
+                stage = self._inject(parameter, node, place) if is_used else None
+                injected[parameter.name] = stage
+        return injected
+
+    def _find_logged_node(self, place: str) -> Any:
+        """Return the node of a place in the configuration for observers; None if it has none."""
+        node: Any = self.logged_config
+        for name in place.split("."):
+            node = node.get(name) if isinstance(node, Mapping) else None
+        return node
+
+    def _get_chosen_name(self, place: str, option: Option) -> str:
+        """Return the name by which an option was chosen: "claude" for litellm with a model."""
+        chosen = self.command.names.get(place, "")
+        if chosen and chosen not in self.registry.options(option.group):
+            return chosen
+        return option.name
 
     def _inject(self, parameter: Parameter, node: Mapping[str, Any], place: str) -> Stage | None:
-        """Return the stage for a parameter: the one that the configuration gives it, its default,
-        or the run's.
+        """Return the stage for a parameter.
 
-        An optional one that the configuration sets to null is None, whatever its default.
+        It is the one that the configuration gives to the parameter, else the parameter's default,
+        else the run's. An optional one that the configuration sets to null is None.
         """
-        group, inner, given = parameter.group, f"{place}.{parameter.name}", node.get(parameter.name)
-        if (
-            given is None
-            and parameter.used_option
-            and parameter.optional
-            and parameter.name in node
-        ):
-            return None
-        if given is None and not isinstance(parameter.default, Use):
-            if parameter.default is None and parameter.name != "dataset":  # given as the store is
-                return None
-            self._injected.setdefault(place, []).append(group)
-            stage: Stage = self.get(group)
-            return stage
-        self._injected.setdefault(place, []).append(inner)
+        group = parameter.group
+        given = node.get(parameter.name)
         if given is None:
+            is_null = parameter.name in node
+            if is_null and parameter.used_option and parameter.optional:
+                return None
+            if not isinstance(parameter.default, Use):
+                return self._inject_from_run(parameter, place)
             given = {OPTION_KEY: parameter.default.option}
-        return self._build(
-            given if isinstance(given, Mapping) else option_node(group, str(given)), group, inner
-        )
+        inner = f"{place}.{parameter.name}"
+        self._injected.setdefault(place, []).append(inner)
+        inner_node = given if isinstance(given, Mapping) else option_node(group, str(given))
+        return self._build(inner_node, group, inner)
+
+    def _inject_from_run(self, parameter: Parameter, place: str) -> Stage | None:
+        """Return the run's stage of a parameter's group; None for one that defaults to None."""
+        if parameter.default is None and parameter.name != "dataset":
+            return None  # an optional data set is given in any case, as the store is
+        self._injected.setdefault(place, []).append(parameter.group)
+        stage: Stage = self.get(parameter.group)
+        return stage

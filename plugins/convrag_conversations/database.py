@@ -1,8 +1,7 @@
-"""The conversations in a database: each change is one transaction, and none overwrites another
-process's.
+"""Conversations in a database: each change is a transaction, and overwrites no other process's.
 
-The database is a file of SQLite, or what a plugin opens (`convrag.sdk.storage.Transactions`); the
-statements are the same in each.
+The database is a file of SQLite, or one that a plugin opens (`convrag.sdk.storage.Transactions`);
+the statements are the same in each.
 """
 
 import builtins
@@ -20,12 +19,13 @@ from convrag.sdk.data.strict_json import format_json, parse_json
 from convrag.sdk.errors import ConversationChanged, ConversationsUnusable
 from convrag.sdk.storage import Statements, Transactions
 from convrag.sdk.tasks.turns import ConversationInfo, Session, make_title, open_database, to_turn
-from convrag_conversations.sqlite import OTHER, SqliteTransactions
+from convrag_conversations.sqlite import ADVICE, SqliteTransactions
 
 VERSION = 1
-"""The version of the tables. Raise it with a change of them: a database with another version is
-refused. A table that earlier versions of convrag do not know needs none: it is made where it is
-missing.
+"""The version of the tables; a database with another version is refused.
+
+Raise it with a change of them. A new table that earlier versions of convrag do not know needs none:
+it is created if it is missing.
 """
 
 _ESCAPED = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
@@ -33,87 +33,114 @@ _ESCAPED = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS convrag_schema (version integer NOT NULL)",
     # `key` is a hash of the id, which may be longer than an index takes; `configuration` is JSON;
-    # `version` counts the changes of its turns. No number is given twice. Times are in UTC, as ISO
-    # 8601 has it: texts sort like times.
-    "CREATE TABLE IF NOT EXISTS convrag_conversations (number {serial}, key varchar(32) NOT NULL UNIQUE, "
-    "id text NOT NULL, title text NOT NULL, model text NOT NULL, domain text NOT NULL, configuration text NOT NULL, "
-    "version integer NOT NULL, created varchar(32) NOT NULL, updated varchar(32) NOT NULL)",
+    # `version` counts the changes of its turns. No number is reused. Times are in UTC, as ISO 8601
+    # has it, so that texts sort like times.
+    """
+    CREATE TABLE IF NOT EXISTS convrag_conversations (
+        number {serial}, key varchar(32) NOT NULL UNIQUE, id text NOT NULL, title text NOT NULL,
+        model text NOT NULL, domain text NOT NULL, configuration text NOT NULL,
+        version integer NOT NULL, created varchar(32) NOT NULL, updated varchar(32) NOT NULL
+    )
+    """,
     "CREATE INDEX IF NOT EXISTS convrag_newest ON convrag_conversations (updated, number)",
     # `version` is the conversation's after this turn was added or replaced; `record` is JSON.
-    "CREATE TABLE IF NOT EXISTS convrag_turns (conversation integer NOT NULL REFERENCES convrag_conversations (number) "
-    "ON DELETE CASCADE, number integer NOT NULL, turn_id text NOT NULL, version integer NOT NULL, "
-    "record text NOT NULL, PRIMARY KEY (conversation, number))",
+    """
+    CREATE TABLE IF NOT EXISTS convrag_turns (
+        conversation integer NOT NULL REFERENCES convrag_conversations (number) ON DELETE CASCADE,
+        number integer NOT NULL, turn_id text NOT NULL, version integer NOT NULL,
+        record text NOT NULL, PRIMARY KEY (conversation, number)
+    )
+    """,
     f"INSERT INTO convrag_schema SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM convrag_schema)",
-    # `said` is JSON.
-    "CREATE TABLE IF NOT EXISTS convrag_feedback (number {serial}, conversation integer NOT NULL REFERENCES "
-    "convrag_conversations (number) ON DELETE CASCADE, said text NOT NULL)",
+    # `said` is the feedback as JSON.
+    """
+    CREATE TABLE IF NOT EXISTS convrag_feedback (
+        number {serial},
+        conversation integer NOT NULL REFERENCES convrag_conversations (number) ON DELETE CASCADE,
+        said text NOT NULL
+    )
+    """,
 )
 _FIND_VERSION = "SELECT number, version FROM convrag_conversations WHERE key = :key"
-_FIND = (
-    "SELECT number, id, domain, model, configuration, created, updated, version FROM convrag_conversations "
-    "WHERE key = :key"
-)
-_LIST = (
-    "SELECT id, title, model, domain, (SELECT count(*) FROM convrag_turns WHERE conversation = c.number), created, "
-    "updated, configuration FROM convrag_conversations AS c ORDER BY updated DESC, number DESC"
-)
-_ADD = (
-    "INSERT INTO convrag_conversations (key, id, title, model, domain, configuration, version, created, updated) "
-    "VALUES (:key, :id, :title, :model, :domain, :configuration, :version, :created, :updated) RETURNING number"
-)
-_CHANGE = (
-    "UPDATE convrag_conversations SET version = :version, updated = :updated, title = coalesce(:title, title) "
-    "WHERE number = :number AND version = :known"
-)
-_CLEAR = (
-    "UPDATE convrag_conversations SET title = '', version = version + 1, updated = :updated WHERE key = :key "
-    "RETURNING number"
-)
-_READ_TURNS = "SELECT number, record FROM convrag_turns WHERE conversation = :number AND version > :after ORDER BY number"
-_ADD_TURN = "INSERT INTO convrag_turns VALUES (:conversation, :number, :turn_id, :version, :record)"
-_REPLACE_TURN = (
-    "UPDATE convrag_turns SET turn_id = :turn_id, version = :version, record = :record "
-    "WHERE conversation = :conversation AND number = :number"
-)
-_ADD_FEEDBACK = "INSERT INTO convrag_feedback (conversation, said) SELECT number, :said FROM convrag_conversations WHERE key = :key"
-_READ_FEEDBACK = (
-    "SELECT said FROM convrag_feedback AS f JOIN convrag_conversations AS c ON f.conversation = c.number {where}"
-    "ORDER BY f.number"
-)
+_FIND = """
+    SELECT number, id, domain, model, configuration, created, updated, version
+    FROM convrag_conversations WHERE key = :key
+"""
+_LIST = """
+    SELECT id, title, model, domain,
+        (SELECT count(*) FROM convrag_turns WHERE conversation = c.number),
+        created, updated, configuration
+    FROM convrag_conversations AS c ORDER BY updated DESC, number DESC
+"""
+_ADD = """
+    INSERT INTO convrag_conversations
+        (key, id, title, model, domain, configuration, version, created, updated)
+    VALUES (:key, :id, :title, :model, :domain, :configuration, :version, :created, :updated)
+    RETURNING number
+"""
+_CHANGE = """
+    UPDATE convrag_conversations
+    SET version = :version, updated = :updated, title = coalesce(:title, title)
+    WHERE number = :number AND version = :known
+"""
+_CLEAR = """
+    UPDATE convrag_conversations SET title = '', version = version + 1, updated = :updated
+    WHERE key = :key RETURNING number
+"""
+_COUNT_TURNS = "SELECT count(*) FROM convrag_turns WHERE conversation = :number"
+_READ_TURNS = """
+    SELECT number, record FROM convrag_turns
+    WHERE conversation = :number AND version > :after ORDER BY number
+"""
+_ADD_TURN = """
+    INSERT INTO convrag_turns VALUES (:conversation, :number, :turn_id, :version, :record)
+"""
+_REPLACE_TURN = """
+    UPDATE convrag_turns SET turn_id = :turn_id, version = :version, record = :record
+    WHERE conversation = :conversation AND number = :number
+"""
+_ADD_FEEDBACK = """
+    INSERT INTO convrag_feedback (conversation, said)
+    SELECT number, :said FROM convrag_conversations WHERE key = :key
+"""
+_READ_ALL_FEEDBACK = "SELECT said FROM convrag_feedback ORDER BY number"
+_READ_FEEDBACK = """
+    SELECT said FROM convrag_feedback AS f
+    JOIN convrag_conversations AS c ON f.conversation = c.number
+    WHERE key = :key ORDER BY f.number
+"""
 
 
 class ConversationDatabase:
-    """Keeps conversations, each turn with its whole record (see
-    `convrag.sdk.tasks.turns.ConversationStore`).
+    """Keeps conversations, each turn with its whole record.
 
-    A session knows the number of its row and the version of its turns. A change is made where the
-    row has that version still, and raises the version; else it raises ConversationChanged. All
-    methods raise ConversationsUnusable where the database cannot be used.
+    See `convrag.sdk.storage.ConversationStore`. A session knows the number of its row and the
+    version of its turns. A change raises the version if the row still has the session's; else it
+    raises ConversationChanged. All methods raise ConversationsUnusable if the database cannot be
+    used.
 
     Args:
-        database: a path of SQLite's file, which is made where it is missing, with its folder, for
-            its owner alone; or an address ("sqlite:///file.db",
+        database: the path of an SQLite file, which is created if it is missing, with its folder,
+            for its owner only; or an address ("sqlite:///file.db",
             "postgresql+psycopg://user@host/name").
 
     Raises:
-        ConfigError: it is no address that SQLite or a plugin opens.
+        ConfigError: it is not an address that SQLite or a plugin opens.
         MissingExtra: the driver of the database is not installed.
         ConversationsUnusable: it cannot be opened, or is something else.
     """
 
     def __init__(self, database: str) -> None:
         self._transactions = _open_transactions(database)
-        self._transactions.prepare(
-            [statement.format(serial=self._transactions.serial) for statement in _TABLES]
-        )
+        serial = self._transactions.serial
+        self._transactions.prepare([statement.format(serial=serial) for statement in _TABLES])
         with self._transactions.read() as connection:
-            (found,) = connection.execute("SELECT version FROM convrag_schema").fetchone() or (
-                "none",
-            )
-        if found != VERSION:
+            row = connection.execute("SELECT version FROM convrag_schema").fetchone()
+        version = row[0] if row else "none"
+        if version != VERSION:
             raise ConversationsUnusable(
-                f"conversations: {self._transactions.name} cannot be used: its tables have version {found}, and this "
-                f"convrag reads version {VERSION}. {OTHER}"
+                f"conversations: {self._transactions.name} cannot be used: its tables have version "
+                f"{version}, and this convrag reads version {VERSION}. {ADVICE}"
             )
 
     def load(self, conversation_id: str) -> Session | None:
@@ -127,8 +154,7 @@ class ConversationDatabase:
             return session
 
     def refresh(self, session: Session) -> None:
-        """Read what other processes have changed in a conversation. One that they have deleted
-        begins anew.
+        """Read the changes of other processes to a conversation; a deleted one begins anew.
 
         Hold the session's lock.
         """
@@ -146,35 +172,33 @@ class ConversationDatabase:
     def exists(self, conversation_id: str) -> bool:
         """Whether there is a conversation with an id."""
         with self._transactions.read() as connection:
-            return (
-                connection.execute(_FIND_VERSION, {"key": hash_id(conversation_id)}).fetchone()
-                is not None
-            )
+            row = connection.execute(_FIND_VERSION, {"key": hash_id(conversation_id)}).fetchone()
+        return row is not None
 
     def insert(self, session: Session) -> None:
-        """Add a conversation that is not there yet. Raises ConversationChanged where another
-        process has added it.
-        """
+        """Add a new conversation. Raises ConversationChanged if another process has added it."""
         with self._transactions.write() as connection:
-            session.number, session.version = self._insert(connection, session), 0
+            session.number = self._insert(connection, session)
+            session.version = 0
 
     def append(self, session: Session, record: TurnRecord) -> None:
-        """Add a turn behind the last one. Raises ConversationChanged."""
+        """Add a turn after the last one. Raises ConversationChanged."""
         place = len(session.history) + 1
+        version = session.version + 1
         title = make_title(record.original_query) if place == 1 else None
-        turn = _format_turn(
-            record, session.version + 1
-        )  # before the transaction, which keeps other writers out
+        turn = _format_turn(record, version)  # before the transaction, which blocks other writers
         with self._transactions.write() as connection:
-            if (number := session.number) is None:
-                number = self._insert(connection, session, title or "", version=session.version + 1)
+            number = session.number
+            if number is None:
+                number = self._insert(connection, session, title or "", version=version)
             else:
                 self._raise_version(connection, session, title)
             connection.execute(_ADD_TURN, {"conversation": number, "number": place, **turn})
-        session.number, session.version = number, session.version + 1
+        session.number = number
+        session.version = version
 
     def replace_last(self, session: Session, record: TurnRecord) -> None:
-        """Put another turn in the place of the last one. Raises ConversationChanged."""
+        """Replace the last turn. Raises ConversationChanged."""
         turn = _format_turn(record, session.version + 1)
         with self._transactions.write() as connection:
             self._raise_version(connection, session)
@@ -184,15 +208,15 @@ class ConversationDatabase:
 
     def clear(self, conversation_id: str) -> None:
         """Remove the turns of a conversation."""
+        values = {"updated": _format_time(), "key": hash_id(conversation_id)}
         with self._transactions.write() as connection:
-            found = connection.execute(
-                _CLEAR, {"updated": _format_time(), "key": hash_id(conversation_id)}
-            ).fetchone()
-            if found is not None:
-                for table in ("convrag_turns", "convrag_feedback"):
-                    connection.execute(
-                        f"DELETE FROM {table} WHERE conversation = :number", {"number": found[0]}
-                    )
+            row = connection.execute(_CLEAR, values).fetchone()
+            if row is None:
+                return
+            for table in ("convrag_turns", "convrag_feedback"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE conversation = :number", {"number": row[0]}
+                )
 
     def delete(self, conversation_id: str) -> None:
         """Remove a conversation with its turns."""
@@ -203,38 +227,36 @@ class ConversationDatabase:
             )
 
     def list(self, limit: int | None, offset: int = 0) -> builtins.list[ConversationInfo]:
-        """List conversations, those that were changed last first; `limit` None lists all."""
+        """List conversations, the last changed one first; `limit` None lists all."""
         part = "" if limit is None else f" LIMIT {limit:d} OFFSET {offset:d}"
         with self._transactions.read() as connection:
             rows = connection.execute(_LIST + part).fetchall()
         return [self._parse_info(row) for row in rows]
 
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
-        """Read the records of a conversation's turns, in their order; an empty list where there is
-        none.
-        """
+        """Read the records of a conversation's turns in order; an empty list if there is none."""
         with self._transactions.read() as connection:
             found = connection.execute(_FIND_VERSION, {"key": hash_id(conversation_id)}).fetchone()
-            own = {"number": found[0] if found else None, "after": 0}
-            rows = connection.execute(_READ_TURNS, own).fetchall()
+            if found is None:
+                return []
+            number, _ = found
+            rows = connection.execute(_READ_TURNS, {"number": number, "after": 0}).fetchall()
         return [self._parse_turn(row, conversation_id) for row in rows]
 
-    def add_feedback(self, conversation_id: str, said: Mapping[str, Any]) -> None:
-        """Add what somebody said of a conversation; nothing where there is none."""
+    def add_feedback(self, conversation_id: str, feedback: Mapping[str, Any]) -> None:
+        """Add feedback on a conversation; nothing is added if there is none."""
+        values = {"key": hash_id(conversation_id), "said": _format_plain(feedback)}
         with self._transactions.write() as connection:
-            connection.execute(
-                _ADD_FEEDBACK, {"key": hash_id(conversation_id), "said": _format_plain(said)}
-            )
+            connection.execute(_ADD_FEEDBACK, values)
 
     def read_feedback(self, conversation_id: str | None) -> builtins.list[dict[str, Any]]:
-        """Read what was said of a conversation, of all where `conversation_id` is None, in the
-        order of adding.
-        """
-        where, key = (
-            ("", "") if conversation_id is None else ("WHERE key = :key ", hash_id(conversation_id))
-        )
+        """Read the feedback on a conversation, on all if the id is None, in the order of adding."""
         with self._transactions.read() as connection:
-            rows = connection.execute(_READ_FEEDBACK.format(where=where), {"key": key}).fetchall()
+            if conversation_id is None:
+                rows = connection.execute(_READ_ALL_FEEDBACK).fetchall()
+            else:
+                values = {"key": hash_id(conversation_id)}
+                rows = connection.execute(_READ_FEEDBACK, values).fetchall()
         with self._checked("what was said of a conversation"):
             return [parse_json(text) for (text,) in rows]
 
@@ -245,8 +267,9 @@ class ConversationDatabase:
     def _insert(
         self, connection: Statements, session: Session, title: str = "", version: int = 0
     ) -> int:
-        """Add the row of a conversation, and return its number. Raises ConversationChanged where
-        there is one.
+        """Add the row of a conversation, and return its number.
+
+        Raises ConversationChanged if there is one.
         """
         row = {
             "key": hash_id(session.id),
@@ -261,7 +284,7 @@ class ConversationDatabase:
         }
         try:
             return int(connection.execute(_ADD, row).fetchone()[0])
-        except Exception as error:  # of the database's own kind
+        except Exception as error:  # of a class of the database
             if self._transactions.is_conflict(error):
                 raise ConversationChanged(session.id) from None
             raise
@@ -269,8 +292,9 @@ class ConversationDatabase:
     def _raise_version(
         self, connection: Statements, session: Session, title: str | None = None
     ) -> None:
-        """Count a change of a conversation's turns. Raises ConversationChanged where the version is
-        another.
+        """Count a change of a conversation's turns.
+
+        Raises ConversationChanged if another process has changed them.
         """
         row = {"number": session.number, "known": session.version, "version": session.version + 1}
         changes = {"updated": _format_time(), "title": None if title is None else escape(title)}
@@ -279,24 +303,21 @@ class ConversationDatabase:
 
     def _read_turns(self, connection: Statements, session: Session, after: int) -> None:
         """Read the turns that were added or replaced after a version into a session's history."""
-        own = {"number": session.number}
-        (count,) = connection.execute(
-            "SELECT count(*) FROM convrag_turns WHERE conversation = :number", own
-        ).fetchone()
-        history, attempt = session.history[:count], session.attempt
-        for number, text in connection.execute(_READ_TURNS, {**own, "after": after}).fetchall():
+        place = f"conversation {session.id!r}"
+        values = {"number": session.number}
+        (count,) = connection.execute(_COUNT_TURNS, values).fetchone()
+        history = session.history[:count]
+        attempt = session.attempt
+        for number, text in connection.execute(_READ_TURNS, {**values, "after": after}).fetchall():
             if not 1 <= number <= len(history) + 1:
-                raise self._damaged(
-                    f"conversation {session.id!r}", f"turns are missing before {number}"
-                )
+                raise self._damaged(place, f"turns are missing before {number}")
             record = self._parse_turn((number, text), session.id)
             history[number - 1 : number] = [to_turn(record)]
             attempt = record.attempt
         if len(history) != count:
-            raise self._damaged(
-                f"conversation {session.id!r}", f"it has {count} turns, not {len(history)}"
-            )
-        session.history, session.attempt = history, attempt
+            raise self._damaged(place, f"it has {count} turns, not {len(history)}")
+        session.history = history
+        session.attempt = attempt
 
     def _parse_session(self, row: Sequence[Any]) -> Session:
         number, key, domain, model, configuration, created, updated, version = row
@@ -313,11 +334,17 @@ class ConversationDatabase:
             )
 
     def _parse_info(self, row: Sequence[Any]) -> ConversationInfo:
-        with self._checked(f"conversation {row[0]!r}"):
-            key, title, model, domain = map(unescape, row[:4])
-            created, updated = map(datetime.fromisoformat, row[5:7])
+        key, title, model, domain, turns, created, updated, configuration = row
+        with self._checked(f"conversation {key!r}"):
             return ConversationInfo(
-                key, title, model, domain, int(row[4]), created, updated, parse_json(row[7])
+                id=unescape(key),
+                title=unescape(title),
+                model=unescape(model),
+                domain=unescape(domain),
+                turns=int(turns),
+                created=datetime.fromisoformat(created),
+                updated=datetime.fromisoformat(updated),
+                configuration=parse_json(configuration),
             )
 
     def _parse_turn(self, row: Sequence[Any], conversation_id: str) -> TurnRecord:
@@ -334,7 +361,8 @@ class ConversationDatabase:
 
     def _damaged(self, place: str, reason: object) -> ConversationsUnusable:
         return ConversationsUnusable(
-            f"conversations: {self._transactions.name}: {place} is damaged ({reason}). Delete the conversation."
+            f"conversations: {self._transactions.name}: {place} is damaged ({reason}). "
+            "Delete the conversation."
         )
 
 
@@ -345,7 +373,9 @@ def _open_transactions(database: str) -> Transactions:
         return open_database(database, "conversations").open_transactions()
     path = unquote(place.removeprefix("/")) if is_address else database
     if not path.strip() or "\0" in path:
-        raise ConfigError(f"conversations: {path!r} is no name of a file; conversations.db is one")
+        raise ConfigError(
+            f"conversations: {path!r} is not the name of a file; conversations.db is one"
+        )
     return SqliteTransactions(Path(path).expanduser().absolute())
 
 
@@ -355,18 +385,21 @@ def hash_id(conversation_id: str) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Escape what databases do not take, a null character and half a surrogate pair, as "\0" and
-    "\ud83d".
-    """
+    r"""Escape null characters ("\0") and half surrogate pairs ("\ud83d") for databases."""
     escaped = text.replace("\\", "\\\\").replace("\0", "\\0")
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def unescape(text: str) -> str:
-    """Give a text as it was before `escape`. Raises TypeError for what is no text."""
-    return _ESCAPED.sub(
-        lambda found: {"\\": "\\", "0": "\0"}.get(found[1]) or chr(int(found[1][1:], 16)), text
-    )
+    """Return a text as it was before `escape`. Raises TypeError for anything but a text."""
+    return _ESCAPED.sub(_unescape_character, text)
+
+
+def _unescape_character(found: re.Match[str]) -> str:
+    code = found[1]
+    if code == "0":
+        return "\0"
+    return code if code == "\\" else chr(int(code[1:], 16))
 
 
 def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:
@@ -378,12 +411,10 @@ def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:
 
 
 def _format_time(time: datetime | None = None) -> str:
-    """Format a time, now by default, in UTC, with as many digits as any other: texts sort like
-    times.
-    """
+    """Format a time, by default now, in UTC, so that texts sort like times."""
     return (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _format_plain(value: Any) -> str:
-    """Format JSON. Half surrogate pairs are escaped as JSON does it: no database takes them."""
+    """Format JSON, with half surrogate pairs, which no database takes, escaped as JSON does it."""
     return format_json(value).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -11,16 +11,17 @@ from convrag.sdk.errors import ConversationsUnusable
 from convrag.sdk.storage import ForkAware, describe_disk_error, switch_to_wal
 
 BUSY_SECONDS = 30
-"""How long a statement waits for SQLite's lock, which another process may hold."""
+"""Seconds for which a statement waits for SQLite's lock, which another process may hold."""
 
-OTHER = "Name another, or move this one away."
+ADVICE = "Name another, or move this one away."
+"""The end of a message about a file that cannot be used."""
 
 
 class SqliteTransactions(ForkAware):
     """The transactions on a file of SQLite (see `convrag.sdk.storage.Transactions`).
 
-    SQLite has one writer at a time. Threads wait for each other here, and go on at once: SQLite
-    itself would sleep and try again, ever longer. Readers do not wait (WAL).
+    SQLite has one writer at a time. Threads wait for each other here and go on at once; SQLite
+    itself would sleep and try again, longer each time. Readers do not wait (WAL).
 
     Args:
         path: the file.
@@ -32,7 +33,7 @@ class SqliteTransactions(ForkAware):
         self.name = str(path)
         self._path = path
         self._idle: list[sqlite3.Connection] = []
-        self._writing = threading.Lock()
+        self._write_lock = threading.Lock()
         super().__init__()
 
     def __del__(self) -> None:
@@ -47,34 +48,29 @@ class SqliteTransactions(ForkAware):
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that takes the lock at once: two that read first could not both go
-        on.
-        """
-        with self._writing, self._begin("BEGIN IMMEDIATE") as connection:
+        """Begin a transaction that takes the lock at once: two that read first would block."""
+        with self._write_lock, self._begin("BEGIN IMMEDIATE") as connection:
             yield connection
 
     def prepare(self, statements: Sequence[str]) -> None:
-        """Make the file, which only its owner may read, and the tables, where one is missing."""
+        """Create the file, which only its owner may read, and the tables, if they are missing."""
         with self._explained():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
         with self.write() as connection:
-            names = [
-                name
-                for (name,) in connection.execute(
-                    "SELECT name FROM sqlite_master WHERE type = 'table'"
-                )
-            ]
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            names = [name for (name,) in rows]
             if names and "convrag_schema" not in names:
                 raise ConversationsUnusable(
-                    f"conversations: {self.name} cannot be used: it is a database of something else, with the table "
-                    f"{names[0]}. {OTHER}"
+                    f"conversations: {self.name} cannot be used: it is a database of something "
+                    f"else, with the table {names[0]}. {ADVICE}"
                 )
-            for statement in () if "convrag_feedback" in names else statements:
-                connection.execute(statement)
+            if "convrag_feedback" not in names:
+                for statement in statements:
+                    connection.execute(statement)
 
     def is_conflict(self, error: Exception) -> bool:
-        """Whether a statement failed since a key is there already."""
+        """Whether a statement failed because a key exists already."""
         return isinstance(error, sqlite3.IntegrityError)
 
     def close(self) -> None:
@@ -95,7 +91,7 @@ class SqliteTransactions(ForkAware):
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                connection.close()  # and so rolls back
+                connection.close()  # which rolls back
                 raise
             self._idle.append(connection)
 
@@ -110,14 +106,11 @@ class SqliteTransactions(ForkAware):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn errors of the database into one that says what to do."""
+        """Turn errors of the database into one that tells the user what to do."""
         try:
             yield
-        except (
-            sqlite3.Error,
-            OSError,
-            UnicodeDecodeError,
-        ) as error:  # a message may quote a damaged name
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            # A UnicodeDecodeError comes from a message that quotes a damaged name
             raise ConversationsUnusable(f"conversations: {self._describe(error)}") from error
 
     def _describe(self, error: Exception) -> str:
@@ -127,12 +120,15 @@ class SqliteTransactions(ForkAware):
             return disk
         reason = " ".join(str(error).split()) or type(error).__name__
         if "is locked" in reason:
-            return f"{self.name} cannot be used: {reason}. Another process has held it for {BUSY_SECONDS} s: try again."
-        return f"{self.name} cannot be used: {reason}. {OTHER}"
+            return (
+                f"{self.name} cannot be used: {reason}. "
+                f"Another process has held it for {BUSY_SECONDS} s: try again."
+            )
+        return f"{self.name} cannot be used: {reason}. {ADVICE}"
 
     def _prepare_for_fork(self) -> None:
-        """Close idle connections: SQLite allows no child to use or close an inherited one."""
+        """Close idle connections, which a child must not use or close."""
         self.close()
 
     def _reset_in_child(self) -> None:
-        self._writing = threading.Lock()
+        self._write_lock = threading.Lock()

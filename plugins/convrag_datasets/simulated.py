@@ -24,7 +24,7 @@ from convrag import (
     TurnRecord,
 )
 from convrag.sdk.data.jsonl import list_files
-from convrag.sdk.data.simulated import LIBRARIES, Fact, PlayedConversation
+from convrag.sdk.data.simulated import Fact, PlayedConversation
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_datasets.borrowed_corpus import BorrowedCorpusDataset
@@ -68,7 +68,7 @@ class SimulatedDataset(BorrowedCorpusDataset):
         DataError: the prompt is missing or no template.
     """
 
-    libraries = ("pydantic", *LIBRARIES)
+    libraries = ("pydantic",)
 
     def __init__(
         self,

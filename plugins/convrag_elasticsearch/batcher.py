@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Generic, NamedTuple, TypeVar
 
-from convrag.sdk.cancellation import waiting
+from convrag.sdk.cancellation import release_slot
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -52,7 +52,7 @@ class Batcher(Generic[A, R]):
                 batch.full.set()
         if is_first:
             self._send_batch(batch)
-        with waiting():
+        with release_slot():
             return [future.result() for future in futures]
 
     def _send_batch(self, batch: _Batch[A, R]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from convrag.sdk.cancellation import waiting
+from convrag.sdk.cancellation import release_slot
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.elasticsearch_engine import Elasticsearch
 from convrag_elasticsearch.errors import OTHER_ENGINE, ClusterError, Failure, explain_failure
@@ -72,7 +72,7 @@ class Cluster:
         if self._unavailable:
             policy = RetryPolicy(policy.timeout, retries=0, max_wait=0)
         try:
-            with waiting():
+            with release_slot():
                 reply = call_with_retries(
                     lambda: self._send(method, path, data, media), policy, self.warn_of_wait
                 )

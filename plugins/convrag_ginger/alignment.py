@@ -4,8 +4,8 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
-LIBRARIES = ("rapidfuzz",)
-"""Their versions are part of the fingerprints of stages that use this module."""
+LIBRARIES = {"rapidfuzz": "rapidfuzz"}
+"""Their versions are part of the fingerprints of stages that use them."""
 
 _WORD = re.compile(r"\w+")
 _BOUNDARIES = (

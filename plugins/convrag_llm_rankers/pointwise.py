@@ -37,7 +37,7 @@ class LLMRanker(ConversationRanker):
         DataError: a prompt's file is missing or is no template.
     """
 
-    libraries = ("json-repair", "pydantic")
+    libraries = ("pydantic",)
 
     depth: Annotated[int, Ge(1)] = 20
     scale: Literal["auto", "probability", "grade"] = "auto"

@@ -55,7 +55,7 @@ class McpTask(Task):
             wiring.prepare(for_new_questions=True)
             sys.stdout.flush()
             os.dup2(output, 1)
-            with ending_conversations([pipeline.watch.observers], make_console(stderr=True).print):
+            with ending_conversations([pipeline.audience.observers], make_console(stderr=True).print):
                 make_server({"convrag": pipeline}, self.domain, take_turn).run("stdio")
         return 0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 
 from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, Report, TurnRecord
-from convrag.sdk.data.simulated import LIBRARIES, PlayedConversation
+from convrag.sdk.data.simulated import PlayedConversation
 from convrag.sdk.llm.judges import Judge
 from convrag.sdk.parallel import map_parallel
 
@@ -44,7 +44,7 @@ class GoalSuccessMetrics(Metrics):
         DataError: the prompt is missing or no template.
     """
 
-    libraries = ("pydantic", *LIBRARIES)
+    libraries = ("pydantic",)
     reads = ("answer",)
 
     def __init__(

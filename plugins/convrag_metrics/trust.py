@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from convrag import Dataset, Measurement, Metrics, Report, TurnRecord
 from convrag.sdk.text.answers import References, lacks_part
 from convrag.sdk.text.support import (
-    LIBRARIES,
     SentenceSupport,
     judge_sentences,
     measure_coverage,
@@ -51,7 +50,6 @@ class TrustMetrics(Metrics):
         dataset: has the label `answerability`, which says which questions cannot be answered.
     """
 
-    libraries = LIBRARIES
     reads = ("answer",)
 
     def __init__(self, *, dataset: Dataset) -> None:

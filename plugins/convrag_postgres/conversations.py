@@ -13,7 +13,9 @@ from convrag.sdk.errors import ConversationsUnusable
 from convrag.sdk.storage import Rows, Statements
 from convrag_postgres.server import Address, Connection, Server
 
-_LOCK = 0x636F6E7672616700  # held while tables are made
+_LOCK = 0x636F6E7672616700
+"""The advisory lock that is held while tables are created."""
+
 _NAMED = re.compile(r"(?<!:):(\w+)")
 
 
@@ -21,7 +23,7 @@ class PostgresTransactions:
     """The transactions (see `convrag.sdk.storage.Transactions`).
 
     Args:
-        address: of the database.
+        address: the address of the database.
     """
 
     serial = "serial PRIMARY KEY"
@@ -32,9 +34,7 @@ class PostgresTransactions:
 
     @contextmanager
     def read(self) -> Iterator[Statements]:
-        """Begin a transaction whose statements all see one moment, where each would see what was
-        written until then.
-        """
+        """Begin a transaction whose statements all see the database at one moment."""
         with self.write() as statements:
             statements.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield statements
@@ -49,17 +49,17 @@ class PostgresTransactions:
             raise self._server.explain(error) from error
 
     def prepare(self, statements: Sequence[str]) -> None:
-        """Make the tables where one is missing."""
+        """Create the tables that are missing."""
         with self.write() as connection:
             connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-            if connection.execute("SELECT to_regclass('convrag_feedback') IS NULL").fetchone() == (
-                True,
-            ):
+            rows = connection.execute("SELECT to_regclass('convrag_feedback') IS NULL")
+            (is_missing,) = rows.fetchone()
+            if is_missing:
                 for statement in statements:
                     connection.execute(statement)
 
     def is_conflict(self, error: Exception) -> bool:
-        """Whether a statement failed since a key is there already."""
+        """Whether a statement failed because a key exists already."""
         return isinstance(error, psycopg.errors.UniqueViolation)
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
 """The store's values in PostgreSQL, and locks for calls of models.
 
-The tables are made by the first process that opens them. `convrag_entries` has the values; `number`
-grows with each that is put, and `token` is 0 (an earlier version had a use for it). `convrag_store`
-has the version of the tables.
+The first process that opens the tables creates them. `convrag_entries` has the values; `number`
+grows with each of them, and `token` is 0 (an earlier version used it). `convrag_store` has the
+version of the tables.
 
-The lock of a call is an advisory lock of a session that the process keeps for them. When the
+The lock of a call is an advisory lock of a session that the process keeps for its locks. When the
 process is killed, the server ends the session, and frees its locks. A process that loses the
 session goes on without: in the worst case, two machines make the same call.
 """
@@ -26,18 +26,21 @@ from convrag_postgres.server import Address, Connection, Server, forget_inherite
 log = logging.getLogger(__name__)
 
 VERSION = 1
-"""It grows with each change of the tables: a database with another version is refused."""
+"""The version of the tables; a database with another version is refused."""
 
-_LOCK = 0x636F6E7672616701  # held while tables are made
+_LOCK = 0x636F6E7672616701
+"""The advisory lock that is held while tables are created."""
+
 _LONGEST_PAUSE = 0.5
-"""Seconds until it is asked again whether another machine has freed a key, at most."""
+"""Seconds between two tries to lock a key, at most."""
 
 _CREATE = (
     "CREATE SEQUENCE IF NOT EXISTS convrag_numbers",
     'CREATE TABLE IF NOT EXISTS convrag_entries (key text COLLATE "C" PRIMARY KEY, '
-    "number bigint NOT NULL DEFAULT nextval('convrag_numbers'), kind text NOT NULL, value bytea NOT NULL, "
-    "seconds double precision NOT NULL, checksum bigint NOT NULL, token bigint NOT NULL)",
-    # They are compressed already
+    "number bigint NOT NULL DEFAULT nextval('convrag_numbers'), kind text NOT NULL, "
+    "value bytea NOT NULL, seconds double precision NOT NULL, checksum bigint NOT NULL, "
+    "token bigint NOT NULL)",
+    # The values are compressed already
     "ALTER TABLE convrag_entries ALTER COLUMN value SET STORAGE EXTERNAL",
     "CREATE INDEX IF NOT EXISTS convrag_entries_by_number ON convrag_entries (number)",
     "CREATE TABLE convrag_store (version integer NOT NULL)",
@@ -52,9 +55,10 @@ _LOOK = (
 )
 _FIND = "SELECT key, kind, value, seconds, checksum FROM convrag_entries WHERE key = ANY(%s)"
 _PUT = (
-    "INSERT INTO convrag_entries (key, kind, value, seconds, checksum, token) VALUES (%s, %s, %b, %s, %s, 0) "
-    "ON CONFLICT (key) DO UPDATE SET number = excluded.number, kind = excluded.kind, value = excluded.value, "
-    "seconds = excluded.seconds, checksum = excluded.checksum"
+    "INSERT INTO convrag_entries (key, kind, value, seconds, checksum, token) "
+    "VALUES (%s, %s, %b, %s, %s, 0) "
+    "ON CONFLICT (key) DO UPDATE SET number = excluded.number, kind = excluded.kind, "
+    "value = excluded.value, seconds = excluded.seconds, checksum = excluded.checksum"
 )
 
 
@@ -62,7 +66,7 @@ class PostgresEntries(ForkAware):
     """Keeps values in PostgreSQL (see `convrag.sdk.storage.Entries`).
 
     Args:
-        address: of the database.
+        address: the address of the database.
     """
 
     def __init__(self, address: Address) -> None:
@@ -73,8 +77,8 @@ class PostgresEntries(ForkAware):
         self._has_tables = False
         self._has_warned = False
         self._session: Connection | None = None
-        """Has the locks of this process."""
-        self._using = threading.Lock()
+        """The session that has the locks of this process."""
+        self._session_lock = threading.Lock()
         super().__init__()
 
     def __del__(self) -> None:
@@ -83,14 +87,15 @@ class PostgresEntries(ForkAware):
                 self._session.close()  # type: ignore[union-attr]
 
     def open(self) -> None:
-        """Make the tables where they are missing."""
+        """Create the tables that are missing."""
         if not self._has_tables:
             self._server.run(self._make_tables)
             self._has_tables = True
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
-        """Return key -> (value, seconds) of the sound entries. Damaged ones count as absent: they
-        are put anew.
+        """Return key -> (value, seconds) of the sound entries.
+
+        Damaged entries count as absent, so that they are computed again.
         """
         found: dict[str, tuple[bytes, float]] = {}
         wanted = iter(keys)
@@ -103,8 +108,9 @@ class PostgresEntries(ForkAware):
         return found
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float) -> None:
-        """Keep values in place of earlier ones; in sorted order, so that no two processes wait for
-        each other.
+        """Keep values in place of earlier ones.
+
+        They are sorted, so that no two processes wait for each other.
         """
         self.open()
         rows = [
@@ -115,23 +121,20 @@ class PostgresEntries(ForkAware):
 
     @contextmanager
     def lock_call(self, key: str) -> Iterator[None]:
-        """Keep processes of other machines from making a call during the block, and wait while one
-        of them makes it.
+        """Keep processes on other machines from making a call during the block.
 
-        A copy of the block in a forked child does not have the lock. Raises Cancelled where the
-        wait is cancelled.
+        It waits while one of them makes the call, and raises Cancelled if the wait is cancelled. A
+        copy of the block in a forked child does not have the lock.
         """
         number = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big", signed=True)
         session = self._wait_for(number)
         try:
             yield
         finally:
-            with self._using, suppress(psycopg.Error):
-                held = self._session
-                if (
-                    held is not None and held is session
-                ):  # the locks of a session that was lost are free
-                    held.execute("SELECT pg_advisory_unlock(%s)", [number])
+            with self._session_lock, suppress(psycopg.Error):
+                is_current = self._session is session  # the locks of a lost session are free
+                if is_current:
+                    session.execute("SELECT pg_advisory_unlock(%s)", [number])
 
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         self.open()
@@ -142,16 +145,16 @@ class PostgresEntries(ForkAware):
     def _wait_for(self, number: int) -> Connection:
         """Lock a number, and return the session that has it then."""
         pause = 0.02
-        while not (session := self._server.retry(lambda: self._try_locking(number))):
+        while True:
+            session = self._server.retry(lambda: self._try_locking(number))
+            if session is not None:
+                return session
             sleep(pause)
             pause = min(1.5 * pause, _LONGEST_PAUSE)
-        return session
 
     def _try_locking(self, number: int) -> Connection:
-        """Lock a number with the session of this process, and return the session; None where
-        another one has it.
-        """
-        with self._using:
+        """Lock a number, and return the session; None if another session has it."""
+        with self._session_lock:
             if self._session is None or self._session.closed:
                 self._session = self._server.connect()
             session: Any = self._session
@@ -159,31 +162,36 @@ class PostgresEntries(ForkAware):
             return session if got else None
 
     def _make_tables(self, connection: Connection) -> None:
+        """Create the tables if they are missing. Raises StoreUnusable if they cannot be used."""
         try:
-            found = connection.execute(_LOOK).fetchall()
+            rows = connection.execute(_LOOK).fetchall()
         except psycopg.errors.UndefinedTable:
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-                if connection.execute("SELECT to_regclass('convrag_store') IS NULL").fetchall() == [
-                    (True,)
-                ]:
-                    for statement in _CREATE:
-                        connection.execute(statement)
-            found = connection.execute(_LOOK).fetchall()
-        ((version, may_write, read_only),) = found or [(0, True, "off")]
+            self._create_tables(connection)
+            rows = connection.execute(_LOOK).fetchall()
+        ((version, may_write, read_only),) = rows or [(0, True, "off")]
         if version != VERSION:
             raise StoreUnusable(
-                f"{self.name} cannot be used: its tables are of version {version}, and this convrag has version "
-                f"{VERSION}. Use the convrag that made them, or another database."
+                f"{self.name} cannot be used: its tables are of version {version}, and this "
+                f"convrag has version {VERSION}. Use the convrag that made them, or another "
+                "database."
             )
-        if read_only != "off" or not may_write:
-            reason = (
-                "the server is read-only"
-                if read_only != "off"
-                else "permission denied for the tables convrag_*"
-            )
-            advice = "Name a server, and a user, that may read and write these tables."
-            raise StoreUnusable(f"{self.name} cannot be used: {reason}. {advice}")
+        if read_only != "off":
+            reason = "the server is read-only"
+        elif not may_write:
+            reason = "permission denied for the tables convrag_*"
+        else:
+            return
+        advice = "Name a server, and a user, that may read and write these tables."
+        raise StoreUnusable(f"{self.name} cannot be used: {reason}. {advice}")
+
+    def _create_tables(self, connection: Connection) -> None:
+        """Create the tables, unless another process has done so meanwhile."""
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            rows = connection.execute("SELECT to_regclass('convrag_store') IS NULL").fetchall()
+            if rows == [(True,)]:
+                for statement in _CREATE:
+                    connection.execute(statement)
 
     def _warn(self) -> None:
         if not self._has_warned:
@@ -197,4 +205,4 @@ class PostgresEntries(ForkAware):
         if self._session is not None:
             forget_inherited(self._session)
         self._session = None
-        self._using = threading.Lock()
+        self._session_lock = threading.Lock()

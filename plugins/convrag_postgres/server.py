@@ -1,6 +1,4 @@
-"""The address of a PostgreSQL server, the connections of a process to it, and what is said where it
-cannot be used.
-"""
+"""The address of a PostgreSQL server, the connections of a process to it, and its errors."""
 
 import itertools
 import logging
@@ -29,15 +27,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Connection = Any
-"""psycopg.Connection, whose types are not checked. Its statements are transactions of their own."""
+"""A psycopg.Connection, unchecked. Each of its statements is a transaction."""
 
 POOL = 4
-"""Connections for statements; each is used for milliseconds."""
+"""The number of connections for statements; each is used for milliseconds."""
 
 PATIENCE = 60.0
-"""Seconds for which a server that was there before is tried again."""
+"""Seconds for which a server that answered before is tried again."""
 
-_PATIENT = {
+_CONNECTION_PARAMETERS = {
     "connect_timeout": 5,
     "keepalives": 1,
     "keepalives_idle": 2,
@@ -46,9 +44,7 @@ _PATIENT = {
     "tcp_user_timeout": 5000,
     "application_name": "convrag",
 }
-"""Parameters of libpq: a connection whose server is out of reach ends after some five seconds, and
-not after hours.
-"""
+"""Parameters of libpq, by which a connection to a lost server ends after some five seconds."""
 
 _SETTINGS = {
     # A killed client's statement ends, and with it its session
@@ -60,31 +56,32 @@ _SETTINGS = {
     "tcp_user_timeout": "5000",
 }
 _BUSY = ("too many clients", "connection slots", "starting up", "shutting down")
-"""What a server says that will take connections later."""
+"""Messages of a server that will accept connections later."""
 
 _ROOM = "Raise the server's max_connections, or run fewer processes: each opens up to six"
 _ADVICE = (
     (
         "password",
-        "Set PGPASSWORD, or give the address with its password by a variable: store.url='${oc.env:MY_STORE}'",
+        "Set PGPASSWORD, or give the address with its password by a variable: "
+        "store.url='${oc.env:MY_STORE}'",
     ),
     ("does not exist", "Make it there, or correct the address"),
     (
         "permission denied",
-        "Its user must be allowed to create tables there, or to read and write the tables convrag_*",
+        "Its user must be allowed to create tables there, or to read and write the tables "
+        "convrag_*",
     ),
     ("read-only", "Name a server, and a user, that may write"),
     ("too many clients", _ROOM),
     ("connection slots", _ROOM),
     ("No space left", "Make room on the server: the same command goes on from what is kept"),
 )
-"""What PostgreSQL says, and what to do."""
+"""A part of PostgreSQL's message, and what to do."""
 
 _UNREACHABLE = "See that the server runs, and can be reached from this machine"
 
 _inherited: list[object] = []
-"""The pools of a parent process, which are never closed here: that would end the parent's sessions.
-"""
+"""The connections of a parent process; closing them here would end the parent's sessions."""
 
 
 class Address:
@@ -92,59 +89,67 @@ class Address:
 
     Args:
         url: the address.
-        setting: what names it, for messages.
+        setting: the setting that has it, for messages.
 
     Raises:
-        ConfigError: it cannot be read, or names no database.
+        ConfigError: it cannot be read, or does not name a database.
     """
 
     def __init__(self, url: str, setting: str) -> None:
         self.place = redact_address(url)
         """The address without user and password."""
         self.name = f"{setting}={self.place}"
-        """What messages call it."""
+        """The name of the database in messages."""
         try:
             parsed: URL = make_url(url).set(drivername="postgresql+psycopg")
         except (ArgumentError, ValueError):  # its message repeats the address
             raise ConfigError(f"{self.name}: SQLAlchemy cannot read this address") from None
         if not parsed.database:
             raise ConfigError(
-                f"{self.name}: name a database of PostgreSQL, as in {setting}=postgresql+psycopg://user@host/database"
+                f"{self.name}: name a database of PostgreSQL, "
+                f"as in {setting}=postgresql+psycopg://user@host/database"
             )
         self._password = parsed.password
         dialect: Any = parsed.get_dialect()
         self.dialect = dialect(dbapi=psycopg)
         self.parameters: dict[str, Any] = {
-            **_PATIENT,
+            **_CONNECTION_PARAMETERS,
             **self.dialect.create_connect_args(parsed)[1],
         }
-        """Of `psycopg.connect`; those in the address count."""
+        """The parameters of `psycopg.connect`; those in the address come first."""
 
     def describe(self, error: BaseException) -> str:
-        """Say that the database cannot be used, why, and what to do; passwords do not appear."""
-        said = " ".join(str(error).split()) or type(error).__name__
-        before, _, told = said.partition("FATAL: ")
-        reason = (told or before).partition(" Is the server running")[0].strip()
+        """Describe why the database cannot be used, and what to do; without passwords."""
+        message = " ".join(str(error).split()) or type(error).__name__
+        before, _, fatal = message.partition("FATAL: ")
+        reason = (fatal or before).partition(" Is the server running")[0].strip()
         reason = reason.removeprefix("connection failed: ").rstrip(".?")
-        was_reached = told or getattr(error, "sqlstate", None)
-        advice = next(
-            (advice for sign, advice in _ADVICE if sign in reason),
-            "" if was_reached else _UNREACHABLE,
-        )
+        was_reached = bool(fatal or getattr(error, "sqlstate", None))
+        sentences = [f"{self.name} cannot be used: {reason}."]
+        if advice := _find_advice(reason, was_reached):
+            sentences.append(f"{advice}.")
         password = str(self._password or "")
         hidden = [password, quote_plus(password)] if password else []
-        return redact(f"{self.name} cannot be used: {reason}.{advice and f' {advice}.'}", *hidden)
+        return redact(" ".join(sentences), *hidden)
+
+
+def _find_advice(reason: str, was_reached: bool) -> str:
+    """Find what to do; empty if that is not known."""
+    for part, advice in _ADVICE:
+        if part in reason:
+            return advice
+    return "" if was_reached else _UNREACHABLE
 
 
 class Server(ForkAware):
-    """Connects to a server, and does again what failed because a connection was lost.
+    """Connects to a server, and repeats work that failed because a connection was lost.
 
     Args:
-        address: of the server.
-        unusable: the error to raise where it cannot be used.
-        asks_first: whether each connection is asked for an answer before it is given, since it may
-            be of before the server's restart; `run` does its work again instead.
-        **settings: of the server, for each connection.
+        address: the address of the server.
+        unusable: the error to raise if it cannot be used.
+        asks_first: whether each connection is tried before it is used, since the server may have
+            been restarted; `run` repeats its work instead.
+        **settings: settings of the server for each connection.
     """
 
     def __init__(
@@ -159,7 +164,7 @@ class Server(ForkAware):
         self._unusable = unusable
         self._asks_first = asks_first
         self._was_reached = False
-        self._has_told = False
+        self._has_warned = False
         self._make_pool()
         super().__init__()
 
@@ -171,8 +176,9 @@ class Server(ForkAware):
 
     @contextmanager
     def borrow(self) -> Iterator[Connection]:
-        """Give a connection of the pool. Raises psycopg.Error, and sqlalchemy.exc.TimeoutError
-        where none is free.
+        """Give a connection of the pool.
+
+        Raises psycopg.Error, and sqlalchemy.exc.TimeoutError if none is free.
         """
         borrowed = self._pool.connect()
         self._was_reached = True
@@ -185,12 +191,10 @@ class Server(ForkAware):
             borrowed.close()
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """Do some work with a connection of the pool; it is done again where the connection is lost
-        meanwhile.
+        """Do some work with a connection of the pool, again if the connection is lost meanwhile.
 
         Raises:
-            ConvragError: the server cannot be reached, or refuses; it is the error that `unusable`
-                names.
+            ConvragError: the server cannot be reached, or refuses; it is an `unusable` error.
         """
 
         def attempt() -> T:
@@ -200,8 +204,7 @@ class Server(ForkAware):
         return self.retry(attempt)
 
     def retry(self, attempt: Callable[[], T]) -> T:
-        """Call a function, and again where it raises because a connection is lost, for `PATIENCE`
-        seconds in all.
+        """Call a function, again while a lost connection makes it fail, for `PATIENCE` seconds.
 
         A server that has never answered is not tried again. Raises as `run` does.
         """
@@ -210,32 +213,33 @@ class Server(ForkAware):
             try:
                 result = attempt()
             except (psycopg.Error, SQLAlchemyError, OSError) as error:
-                is_busy = any(sign in str(error) for sign in _BUSY)
-                if (
-                    not _is_passing(error)
-                    or not (self._was_reached or is_busy)
-                    or time.monotonic() > deadline
-                ):
+                if time.monotonic() > deadline or not self._may_pass(error):
                     raise self.explain(error) from error
-                self._tell(number, error)
                 if number:  # at first, a new connection will do
+                    self._warn(error)
                     sleep(min(0.05 * 2**number, 1.0))
             else:
-                self._has_told = False
+                self._has_warned = False
                 return result
         raise AssertionError
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Whether the server may answer later."""
+        is_busy = any(part in str(error) for part in _BUSY)
+        return _is_passing(error) and (self._was_reached or is_busy)
 
     def close(self) -> None:
         """Close the connections that no thread uses."""
         self._pool.dispose()
 
     def explain(self, error: Exception) -> ConvragError:
-        """Make the error that says what to do."""
+        """Make the error that tells the user what to do."""
         return self._unusable(self.address.describe(error))
 
-    def _tell(self, number: int, error: Exception) -> None:
-        if number and not self._has_told:
-            self._has_told = True
+    def _warn(self, error: Exception) -> None:
+        """Warn, once until it answers again, that the server is tried again."""
+        if not self._has_warned:
+            self._has_warned = True
             log.warning("%s It is tried again for %d s", self.address.describe(error), PATIENCE)
 
     def _make_pool(self) -> None:
@@ -259,9 +263,7 @@ class Server(ForkAware):
 
 
 def forget_inherited(connection: Connection) -> None:
-    """Forget a connection of the parent process: its session ends with the parent, and nothing here
-    ends it before.
-    """
+    """Forget a connection of the parent process, whose session must end with the parent only."""
     _inherited.append(connection)
     if not connection.closed:
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -270,9 +272,7 @@ def forget_inherited(connection: Connection) -> None:
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether another attempt may succeed: a connection was lost, or two transactions waited for
-    each other.
-    """
+    """Whether another attempt may succeed: a lost connection, or two transactions in a deadlock."""
     if state := getattr(error, "sqlstate", None):
         return str(state).startswith(("57P", "08", "40")) or state == "53300"
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError)

@@ -59,7 +59,7 @@ class QuestionsTask(Task):
         DataError: a prompt's file is missing or is no template.
     """
 
-    libraries = ("json-repair", "pydantic")
+    libraries = ("pydantic",)
 
     path: Path = Path("questions")
     conversations: Annotated[int, Interval(ge=1, le=100_000)] = 10

@@ -9,8 +9,8 @@ from convrag.concurrency.cancellation import (
     Cancellation,
     Cancelled,
     check_cancelled,
-    clean_up_abandoned,
-    if_abandoned,
+    cleanup_at_exit,
+    run_exit_cleanups,
     sleep,
     when_cancelled,
 )
@@ -64,8 +64,11 @@ def test_threads_without_one_wait_as_ever() -> None:
 
 def test_blocks_that_have_ended_leave_nothing_to_clean_up() -> None:
     called: list[str] = []
-    with if_abandoned(lambda: called.append("ended")):
+    with cleanup_at_exit(lambda: called.append("ended")):
         pass
-    with if_abandoned(lambda: called.append("outer")), if_abandoned(lambda: called.append("inner")):
-        clean_up_abandoned()
+    with (
+        cleanup_at_exit(lambda: called.append("outer")),
+        cleanup_at_exit(lambda: called.append("inner")),
+    ):
+        run_exit_cleanups()
     assert called == ["inner", "outer"]

@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from convrag.concurrency import cancellation
-from convrag.concurrency.cancellation import ComputeSlots, sleep, waiting
+from convrag.concurrency import slots as slots_module
+from convrag.concurrency.cancellation import sleep
+from convrag.concurrency.slots import ComputeSlots, release_slot
 from convrag.sdk.parallel import call_in_threads
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cancellation, "LONGEST_WAIT", 30.0)
+    monkeypatch.setattr(slots_module, "LONGEST_WAIT", 30.0)
 
 
 def run_threads(count: int, call: Callable[[], None]) -> None:
@@ -57,7 +58,7 @@ def test_those_that_wait_hold_no_slot() -> None:
     barrier = threading.Barrier(12, timeout=60)
 
     def wait() -> None:
-        with waiting(), waiting():  # one within another gives back no more than one
+        with release_slot(), release_slot():  # one within another gives back no more than one
             barrier.wait()
 
     assert count_most(ComputeSlots(2), wait) <= 2
@@ -85,7 +86,7 @@ def test_a_stage_that_calls_in_threads_waits_for_them() -> None:
 def test_a_slot_is_free_again_whatever_happens() -> None:
     slots = ComputeSlots(1)
     for _ in range(3):
-        with pytest.raises(KeyError), slots.hold(), waiting():
+        with pytest.raises(KeyError), slots.hold(), release_slot():
             raise KeyError
     assert slots._free._value == 1
 
@@ -93,7 +94,7 @@ def test_a_slot_is_free_again_whatever_happens() -> None:
 def test_one_that_waits_without_saying_so_keeps_nobody_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cancellation, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(slots_module, "LONGEST_WAIT", 0.01)
     slots, end = ComputeSlots(1), threading.Event()
 
     def block() -> None:
@@ -102,7 +103,7 @@ def test_one_that_waits_without_saying_so_keeps_nobody_for_long(
 
     blocked = threading.Thread(target=block)
     blocked.start()
-    with slots.hold(), waiting():
+    with slots.hold(), release_slot():
         pass
     end.set()
     blocked.join()

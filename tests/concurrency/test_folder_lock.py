@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConvragError
+from convrag.api.errors import ConvragError, FolderInUse
 from convrag.concurrency import locks
-from convrag.concurrency.locks import FOLDER_LOCK, FolderInUse, hold_folder
+from convrag.concurrency.locks import FOLDER_LOCK, hold_folder
 from processes import process_that_holds
 
 HOLD = """

@@ -115,9 +115,9 @@ def test_a_block_that_is_copied_into_a_child_does_not_free_the_parents_key(tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guard", ["making", "a lock's guard"])
+@pytest.mark.parametrize("guard", ["creation_lock", "a lock's guard"])
 def test_a_guard_that_another_thread_holds_is_free_in_a_child(guard: str, tmp_path: Path) -> None:
-    held: Any = locks.making if guard == "making" else get_locks(tmp_path)._guard
+    held: Any = locks.creation_lock if guard == "creation_lock" else get_locks(tmp_path)._guard
     own = get_locks(tmp_path)
     entered, leave = threading.Event(), threading.Event()
 

@@ -82,7 +82,7 @@ def check_place(text: str, environment: Environment, line: int) -> None:
         ),
         (
             '    def check(self):\n        return "no key"\n',
-            "check returned a str, which is no list of str",
+            "check returned a str, which is not a list of str",
             8,
             2,
         ),
@@ -132,15 +132,22 @@ def test_an_error_before_the_first_turn_names_plugin_file_and_line(
             "retriever",
             "def retrieve(self, q, k): return ['p1']",
             "retriever=mine",
-            "which is no Hit",
+            "which is not a Hit",
             1,
         ),
         (
             "generator",
             "def generate(self, q, e): return Answer(None)",
             "generator=mine",
-            "None, which is no str",
+            "None, which is not a str",
             1,
+        ),
+        (
+            "ranker",
+            "def score(self, q, texts): return [float('nan')] * len(texts)",
+            "reranker=mine",
+            "score returned NaN, which is not a number to sort by",
+            3,
         ),
     ],
 )
@@ -170,7 +177,7 @@ def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment)
     done = environment.convrag("llm=mine", "generator=direct", "rewriter=none", "limit=1")
     assert done.returncode == 1
     assert (
-        f"Mine.complete returned a str, which is no Completion (acme, {environment.site}"
+        f"Mine.complete returned a str, which is not a Completion (acme, {environment.site}"
         in done.stderr
     )
 
@@ -190,7 +197,7 @@ def test_a_call_with_wrong_arguments_names_the_stage_and_the_plugin(
     ("body", "message"),
     [
         ("    def report(self, records): return {}['x']\n", "report failed: KeyError: 'x'"),
-        ("    def note(self): return 5\n", "note returned an int, which is no str"),
+        ("    def note(self): return 5\n", "note returned an int, which is not a str"),
     ],
 )
 def test_a_stage_that_fails_to_tell_costs_no_results(

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from convrag.api.answers import Answer
+from convrag.api.errors import FolderInUse
 from convrag.api.evidence import Evidence, EvidenceItem
 from convrag.api.passages import Hit, Passage
 from convrag.api.queries import Query
 from convrag.api.records import TurnRecord, Usage
-from convrag.concurrency.locks import FolderInUse
 from convrag.run.records import (
     UNFINISHED,
     Writers,

@@ -218,12 +218,12 @@ def test_arrays_have_the_declared_type_and_their_shape(array: np.ndarray[Any, An
 @pytest.mark.parametrize(
     ("dtype", "value", "problem"),
     [
-        ("int64", [0.5, 1.0], "float64 values, and some are no int64"),
-        ("int64", [float("nan")], "float64 values, and some are no int64"),
-        ("float64", ["1", "2"], "<U1 values, which are no float64"),
-        ("float64", [None, 1.0], "object values, which are no float64"),
+        ("int64", [0.5, 1.0], "float64 values, and some are not int64"),
+        ("int64", [float("nan")], "float64 values, and some are not int64"),
+        ("float64", ["1", "2"], "<U1 values, which are not float64"),
+        ("float64", [None, 1.0], "object values, which are not float64"),
         ("float64", [[1.0], [1.0, 2.0]], "no array"),
-        ("float64", [1j], "complex128 values, which are no float64"),
+        ("float64", [1j], "complex128 values, which are not float64"),
     ],
 )
 def test_numbers_are_never_changed_silently(dtype: str, value: Any, problem: str) -> None:

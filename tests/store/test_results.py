@@ -79,10 +79,10 @@ def test_rows_and_no_rows_have_the_declared_type(store: Store) -> None:
     [
         ("rows", [[1.0]], "Giving.rows returned 1 rows for 2 texts; there must be one for each."),
         ("rows", np.float64(1), "Giving.rows returned one number"),
-        ("rows", None, "Giving.rows returned object values, which are no float32"),
+        ("rows", None, "Giving.rows returned object values, which are not float32"),
         ("rows", [[1.0], [1.0, 2.0]], "Giving.rows returned no array"),
         ("names", 7, "Giving.names returned int instead of a list"),
-        ("score", ["high", "low"], "Giving.score returned <U4 values, which are no float64"),
+        ("score", ["high", "low"], "Giving.score returned <U4 values, which are not float64"),
         (
             "describe",
             {"a": [object()]},

@@ -27,8 +27,8 @@ class Point:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": NaN}', "NaN is no number of JSON"),
-        ("[-Infinity]", "-Infinity is no number of JSON"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ("[-Infinity]", "-Infinity is not a JSON number"),
         ("[1e400]", "the number 1e400 is too large"),
         (f"[{'9' * 5000}]", r"the number 9{20}\.\.\. is too large"),
         ("[" * 100_000, "it is nested too deeply|Expecting value"),

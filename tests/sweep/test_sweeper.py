@@ -18,8 +18,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag import Report, Run, RunSummary, hookimpl
-from convrag.api.errors import ConfigError, ConvragError, JobLost, LauncherFailed
-from convrag.concurrency.locks import FOLDER_LOCK, FolderInUse, hold_folder
+from convrag.api.errors import ConfigError, ConvragError, FolderInUse, JobLost, LauncherFailed
+from convrag.concurrency.locks import FOLDER_LOCK, hold_folder
 from convrag.config.compose import CONFIG_NAME
 from convrag.config.loader import make_loader
 from convrag.config.settings import read_metric_names

@@ -136,6 +136,55 @@ def test_who_leaves_ends_the_turn_and_it_is_not_kept(how: str, kept: bool, tmp_p
     asyncio.run(talk())
 
 
+@pytest.mark.parametrize("how", ["break", "return", "error", "close"])
+def test_who_leaves_a_plain_loop_ends_the_turn_and_it_is_not_kept(how: str) -> None:
+    generator = Speaking(10_000, 0.01)
+    chat = pipeline(generator=generator)
+
+    def read_first() -> str:
+        for piece in chat.stream("c", "what?"):
+            if how == "error":
+                raise LookupError(piece)
+            return piece
+        raise AssertionError("the stream has no piece")
+
+    if how == "break":
+        for _ in chat.stream("c", "what?"):
+            break
+    elif how == "return":
+        assert read_first() == "0 "
+    elif how == "error":
+        with pytest.raises(LookupError):
+            read_first()
+    else:
+        pieces = iter(chat.stream("c", "what?"))
+        assert next(pieces) == "0 "
+        pieces.close()  # type: ignore[attr-defined]
+    assert generator.ended.wait(60)
+    assert generator.said < 10_000
+    generator.words = 2
+    assert chat.turn("c", "again?").number == 1, "nothing of the turn that was left is kept"
+
+
+def test_a_turn_whose_pieces_are_all_read_is_kept() -> None:
+    chat = pipeline()
+    stream = chat.stream("c", "what?")
+    assert list(stream) == ["0 p0 p1"]
+    assert stream.record.number == 1
+    assert chat.turn("c", "again?").number == 2
+
+
+def test_leaving_the_ticks_of_a_stream_cancels_it() -> None:
+    """As `task=chat` reads a stream."""
+    generator = Speaking(10_000, 0.01)
+    chat = pipeline(generator=generator)
+    for event in chat.stream("c", "what?").tick(0.01):
+        if event is not None:
+            break
+    assert generator.ended.wait(60)
+    assert generator.said < 10_000
+
+
 def test_a_generator_that_never_looks_up_is_stopped_before_its_turn_is_kept() -> None:
     """Its calls cannot be ended, but its listener can, and so can the next stage."""
     generator = Speaking(500, 0.02, wait=time.sleep)

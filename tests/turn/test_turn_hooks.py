@@ -15,7 +15,7 @@ from convrag.run.runner import run_experiment
 from convrag.sdk.errors import RunStopped
 from convrag.turn import observers
 from convrag.turn.observers import Observers, ending_conversations
-from convrag.turn.turn import StageFinished, Stages, Watch
+from convrag.turn.turn import Audience, StageFinished, Stages
 from convrag.turn.wiring import Wiring
 
 STAGES = [stage for stage in Stages._fields if stage != "search"]  # one search is planned by nobody
@@ -74,7 +74,7 @@ def pipeline(here: Path) -> Pipeline:
 
 def watch(pipeline: Pipeline) -> Log:
     log = Log()
-    pipeline.watch = Watch(Observers(log), {}, "mine")
+    pipeline.audience = Audience(Observers(log), {}, "mine")
     return log
 
 

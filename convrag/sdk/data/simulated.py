@@ -11,7 +11,7 @@ from convrag.api.conversations import Conversation, Turn
 from convrag.api.records import TurnRecord
 from convrag.api.session import to_turn
 from convrag.sdk.llm.rewriter import format_exchanges
-from convrag.sdk.text.support import LIBRARIES as LIBRARIES, judge_sentences
+from convrag.sdk.text.support import judge_sentences
 
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 

@@ -31,7 +31,7 @@ class JsonStage(Stage):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("json-repair", "pydantic")
+    libraries = ("pydantic",)
     without: ClassVar[str] = ""
     """The advice where there is no language model; empty for a stage that needs none."""
     wording = ""

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="BaseModel")
 
-__all__ = ["LIBRARIES", "UnreadableReply", "ask_json", "read_json"]
+__all__ = ["UnreadableReply", "ask_json", "read_json"]
 
-LIBRARIES = ("json-repair",)
-"""Their versions are part of the fingerprints of stages that use this module."""
+REPLY_LIBRARIES = {"json_repair": "json-repair"}
+"""Their versions are part of the fingerprints of stages that read a language model's replies."""
 
 RETRY_MESSAGE = (
     "This reply could not be read: {complaint}. Reply again, with the JSON alone, in the form that "

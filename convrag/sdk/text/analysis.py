@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple, Self
 
 from convrag.api.errors import UnknownName
 
-LIBRARIES = ("PyStemmer", "chardet")
-"""Their versions are part of the fingerprints of stages that use this module."""
+LIBRARIES = {"Stemmer": "PyStemmer"}
+"""Their versions are part of the fingerprints of stages that use them (convrag.store.libraries)."""
 
 
 def read_lists(path: Path) -> dict[str, frozenset[str]]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
-LIBRARIES = ("rapidfuzz",)
-"""Their versions are part of the fingerprints of stages that use this module."""
+LIBRARIES = {"rapidfuzz": "rapidfuzz"}
+"""Their versions are part of the fingerprints of stages that use them (convrag.store.libraries)."""
 
 _NO_DIGITS = re.compile(r"\D+")
 _NEAR = 0.88

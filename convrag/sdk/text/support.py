@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from convrag.api.records import TurnRecord
 from convrag.sdk.text.analysis import (
-    LIBRARIES as LIBRARIES,
     find_stems,
     stem_content_words,
     tell_language,

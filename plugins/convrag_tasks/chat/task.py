@@ -102,7 +102,7 @@ class ChatTask(Task):
             suggest = partial(suggest_follow_ups, llm, self.template, count=self.suggestions)
         loop = ChatLoop(chat, suggest, Inspection(chat, folder))
         with ending_conversations(
-            [pipeline.watch.observers], lambda line: screen.print_line(line, "dim")
+            [pipeline.audience.observers], lambda line: screen.print_line(line, "dim")
         ):
             status = loop.run(reader)
         if chat.records:

@@ -121,7 +121,7 @@ class ServeTask(Task):
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
                 server = serving.TurnServer(make_app(models, kept, self, access), grace=self.grace)
-                observers = [model.pipeline.watch.observers for model in models.values()]
+                observers = [model.pipeline.audience.observers for model in models.values()]
                 with ending_conversations(observers, serving.print_line):
                     serving.run_server(server, bound)
         return 0

@@ -85,8 +85,8 @@ def test_what_is_no_database_of_conversations_is_left_alone(
 @pytest.mark.parametrize(
     ("database", "message"),
     [
-        ("", "'' is no name of a file"),
-        ("a\0b", "is no name of a file"),
+        ("", "'' is not the name of a file"),
+        ("a\0b", "is not the name of a file"),
         (
             "mysql://u:secret@host/x",
             "conversations=mysql://host/x: no plugin opens such a database; name a database of PostgreSQL",

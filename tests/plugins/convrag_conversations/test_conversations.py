@@ -249,8 +249,8 @@ def test_numbers_that_json_does_not_have_come_back(database: Any) -> None:
     class Odd(type(pipeline().stages.retriever)):  # type: ignore[misc]
         def retrieve(self, queries: Any, k: int) -> Any:
             return [
-                Hit(Passage("p\0\ud800", "text"), float("nan")),
-                Hit(Passage("q", "t"), float("inf")),
+                Hit(Passage("p\0\ud800", "text"), float("inf")),
+                Hit(Passage("q", "t"), float("-inf")),
             ]
 
     chat = pipeline(conversations=Conversations(database), retriever=Odd())

@@ -397,7 +397,7 @@ def test_ratings_by_line_and_by_criterion(tmp_path: Path) -> None:
     [
         ([{"turn_id": "t", "criterion": "a"}], 'a "criterion" with a "score"'),
         ([{"turn_id": "t", "criterion": "a", "score": "4"}], "not a rating: score"),
-        ([{"turn_id": "t", "scores": {"a": float("nan")}}], "NaN is no number of JSON"),
+        ([{"turn_id": "t", "scores": {"a": float("nan")}}], "NaN is not a JSON number"),
         ([{"turn_id": "t", "criterion": "a", "score": 4}] * 2, "has a score already, in line 1"),
     ],
 )
