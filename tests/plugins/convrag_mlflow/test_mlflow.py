@@ -9,7 +9,8 @@ import pytest
 from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag.testing import TrackerContract
 from convrag_mlflow import connection
-from convrag_mlflow.connection import describe_viewing, find_problem
+from convrag_mlflow.addresses import describe_viewing
+from convrag_mlflow.connection import find_problem
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 from mlflow_database import ENVIRONMENT, copy_database, read_runs
 from tasks import run_here, run_task

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from convrag_web.server.turn_runner import TurnThreads
+from convrag_web.server.turn_threads import TurnThreads
 
 _variable: ContextVar[int] = ContextVar("variable", default=0)
 
