@@ -19,7 +19,7 @@ from convrag.concurrency.locks import hold_folder
 from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings
-from convrag.run.records import discard_unfinished
+from convrag.run.run_folder import discard_unfinished
 from convrag.sdk.output.printable import count
 from convrag.store.files import write_atomically
 from convrag.sweep.cell import note_lost

@@ -98,6 +98,7 @@ class Conversations(ForkAware):
         deleted it.
         """
         with self._guard:
+            self._in_memory.expire()  # by itself it drops them only when another one comes
             known = self._in_memory.get(conversation_id) or self._referenced.get(conversation_id)
             if known is not None:
                 return self._keep_in_memory(known)

@@ -7,6 +7,7 @@ database             the database, whose tables one process at a time makes
 experiment           the runs of an experiment
 grid_runs            a grid's parent run, and the runs of its cells
 run_data             names, parameters, metrics, tags and data sets of runs
+stage_options        the options of stages, as names and tags show them
 turn_trace           turns as traces, stored until a run's end, or written in a thread
 trace_log            writing and deleting traces
 """

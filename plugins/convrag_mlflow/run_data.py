@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -17,8 +17,8 @@ from convrag.sdk.output.turn_spans import get_option
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.grids import METRICS_FILE, OPERATIONAL, find_cell_name, read_json
 from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
-from convrag.sdk.tasks.turns import Stages
 from convrag.sdk.types import Sweep, Usage
+from convrag_mlflow.stage_options import list_options
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = (
@@ -50,23 +50,12 @@ def name_run(folder: Path, config: Mapping[str, Any]) -> str:
         each for each in read_overrides(folder) if not each.lstrip("+~").startswith(_NOT_IN_NAMES)
     ]
     if not choices:
-        choices = _list_options(config, ("rewriter", "generator"))
+        choices = list_options(config, ("rewriter", "generator"))
     parts = [_name_dataset(config), " ".join(choices)]
     name = redact(": ".join(part for part in parts if part)) or folder.name
     if len(name) > _NAME_LENGTH:
         return f"{name[: _NAME_LENGTH - 3]}..."
     return name
-
-
-def _list_options(config: Mapping[str, Any], groups: Iterable[str]) -> list[str]:
-    """List the options of some groups, `rewriter=last_n`; groups without one are left out."""
-    options = ((group, get_option(config, group)) for group in groups)
-    return [f"{group}={option}" for group, option in options if option]
-
-
-def describe_options(config: Mapping[str, Any]) -> str:
-    """Describe the stages of a turn, `dataset=sample llm=extractive memory=all ...`."""
-    return " ".join(_list_options(config, ("dataset", "llm", *Stages._fields)))
 
 
 def shorten_name(name: str) -> str:

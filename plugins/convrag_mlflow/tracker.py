@@ -14,7 +14,7 @@ from convrag.sdk.output.turn_spans import TurnTrace
 from convrag.sdk.types import Sweep
 from convrag_mlflow.addresses import make_folder, redact_uri, resolve_uri
 from convrag_mlflow.connection import MODULES, Connection, find_problem
-from convrag_mlflow.run_data import describe_options
+from convrag_mlflow.stage_options import describe_options
 from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, make_trace
 
 log = logging.getLogger(__name__)

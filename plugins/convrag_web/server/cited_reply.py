@@ -113,7 +113,7 @@ class CitedReply:
         return rest + source_list
 
     def _renumber(self, numbers: Iterable[int]) -> list[int]:
-        """Return a mark's numbers as the client sees them; those not in the evidence are left out."""
+        """Return a mark's numbers as the client sees them, without those of no evidence."""
         known = dict.fromkeys(numbers)
         if self._citable is not None:
             known = {number: None for number in known if number in self._citable}

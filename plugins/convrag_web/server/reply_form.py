@@ -16,7 +16,7 @@ class ReplyForm(ABC):
     """The name of an event that is an error."""
 
     ending: ClassVar[bytes] = b""
-    """What follows the last event of a stream."""
+    """The bytes after the last event of a stream."""
 
     @abstractmethod
     def format_whole(self, reply: CitedReply, record: TurnRecord) -> Json:

@@ -11,7 +11,7 @@ from convrag import TurnRecord
 log = logging.getLogger("convrag.serve")
 
 Outcome = Literal["answered", "failed", "stopped", "cancelled", "timeout", "error", "refused"]
-"""How a turn ended.
+"""The ways in which a turn ends.
 
 answered, failed (a stage failed), stopped (at a cost limit), cancelled (by its client), timeout,
 error (a mistake of ours), refused (too many wait, or there is no such conversation, or it has

@@ -1,8 +1,8 @@
 """Replies as server-sent events: encoding, and a response that leaves its turn however it ends.
 
-FastAPI encodes the events; its own response is for routes that are generators. sse-starlette is not used: it ends all streams as soon as the server is
-told to end, though turns have time to finish (`task.grace`), and it watches each client a second
-time, next to `Guard`.
+FastAPI encodes the events; its own response is for routes that are generators. sse-starlette is not
+used: it ends all streams as soon as the server is told to end, though turns have time to finish
+(`task.grace`), and it watches each client a second time, next to `Guard`.
 """
 
 from collections.abc import AsyncIterator

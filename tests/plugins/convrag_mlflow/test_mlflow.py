@@ -262,7 +262,7 @@ def test_a_part_of_mlflow_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.distributions", lambda **name: [])
-    monkeypatch.setattr("convrag_mlflow.connection.is_installed", lambda name: False)
+    monkeypatch.setattr("convrag_mlflow.addresses.is_installed", lambda name: False)
     uri = "sqlite:///outputs/mlflow.db"
     assert describe_viewing(uri, "x").endswith(
         f"pip install 'convrag[mlflow]', then mlflow ui --backend-store-uri {uri}"

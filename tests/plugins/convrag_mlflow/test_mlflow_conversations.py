@@ -21,7 +21,7 @@ from convrag import Conversations, Pipeline
 from convrag.sdk.errors import NotReady
 from convrag_mlflow import tracker, turn_trace
 from convrag_mlflow.connection import Connection
-from convrag_mlflow.run_data import describe_options
+from convrag_mlflow.stage_options import describe_options
 from convrag_mlflow.turn_trace import TraceWriter
 from llm_server import Server, Step
 from mlflow_database import ENVIRONMENT, copy_database, find_span, name_stages, read_traces
