@@ -33,7 +33,9 @@ class TurnRecords(Iterable[TurnRecord]):
             self._memory_left -= 1
             self._in_memory[record.domain].append(record)
             return
-        path = self._find_file(record.domain)
+        if self._folder is None:
+            self._folder = _make_temporary_folder()
+        path = self._find_file(self._folder, record.domain)
         with writing(path), path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{to_json(record, replies=True)}\n")
 
@@ -49,12 +51,10 @@ class TurnRecords(Iterable[TurnRecord]):
         if self._folder is not None:
             self._folder.cleanup()
 
-    def _find_file(self, domain: str) -> Path:
+    def _find_file(self, folder: TemporaryDirectory[str], domain: str) -> Path:
         """Return the temporary file of a domain."""
-        if self._folder is None:
-            self._folder = _make_temporary_folder()
         if domain not in self._on_disk:
-            self._on_disk[domain] = Path(self._folder.name, f"{len(self._on_disk)}.jsonl")
+            self._on_disk[domain] = Path(folder.name, f"{len(self._on_disk)}.jsonl")
         return self._on_disk[domain]
 
 

@@ -5,14 +5,12 @@ Each belongs to a configuration: options, and the parameters that bear on result
 
 import builtins
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from math import inf
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
-
-from cachetools import TTLCache
 
 from convrag.api.databases import ConversationStore
 from convrag.api.errors import ConfigError, ConversationChanged, OtherConfiguration
@@ -69,11 +67,7 @@ class Conversations(ForkAware):
             self._database = plugins.load().manager.hook.convrag_open_conversations(
                 database=str(database)
             )
-        self._in_memory: TTLCache[str, Session] = TTLCache(
-            maxsize=inf if limit is None else limit,
-            ttl=inf if ttl is None else ttl,
-            timer=time.monotonic,
-        )
+        self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All conversations that are still referenced. A turn in progress keeps its conversation if
         memory drops it.
@@ -98,10 +92,11 @@ class Conversations(ForkAware):
         deleted it.
         """
         with self._guard:
-            self._in_memory.expire()  # by itself it drops them only when another one comes
-            known = self._in_memory.get(conversation_id) or self._referenced.get(conversation_id)
-            if known is not None:
-                return self._keep_in_memory(known)
+            self._drop_unused()
+            if conversation_id in self._in_memory:
+                return self._keep_in_memory(self._in_memory[conversation_id][0])
+            if (in_use := self._referenced.get(conversation_id)) is not None:
+                return self._keep_in_memory(in_use)
         if self._database is None or (session := self._database.load(conversation_id)) is None:
             return None
         return self._keep(session)
@@ -189,7 +184,9 @@ class Conversations(ForkAware):
         if self._database:
             return self._database.list(limit, offset)
         with self._guard:
-            sessions = sorted(self._in_memory.values(), key=lambda each: each.updated)
+            sessions = sorted(
+                (session for session, _ in self._in_memory.values()), key=lambda each: each.updated
+            )
         return [session.describe() for session in reversed(sessions)][offset : offset + limit]
 
     def records(self, conversation_id: str) -> builtins.list[TurnRecord]:
@@ -260,6 +257,13 @@ class Conversations(ForkAware):
         if session.dropped:
             raise ConversationChanged(session.id)
 
+    def _drop_unused(self) -> None:
+        """Drop the conversations that have been unused for too long from memory."""
+        if self.ttl is not None:
+            since = time.monotonic() - self.ttl
+            for unused in [key for key, (_, used) in self._in_memory.items() if used < since]:
+                del self._in_memory[unused]
+
     def _keep(self, session: Session) -> Session:
         """Keep a conversation in memory, and return it; where another thread was first, return the
         one that it kept.
@@ -268,13 +272,14 @@ class Conversations(ForkAware):
             return self._keep_in_memory(self._referenced.get(session.id) or session)
 
     def _keep_in_memory(self, session: Session) -> Session:
-        """Put a conversation into memory as the most recently used one, and return it.
-
-        Those beyond the limit, or unused for too long, are dropped.
+        """Put a conversation into memory as the most recently used one, and drop others beyond the
+        limit.
         """
         self._referenced[session.id] = session
-        if self.limit != 0:
-            self._in_memory[session.id] = session
+        self._in_memory[session.id] = (session, time.monotonic())
+        self._in_memory.move_to_end(session.id)
+        while self.limit is not None and len(self._in_memory) > self.limit:
+            self._in_memory.popitem(last=False)
         return session
 
     def _forget(self, conversation_id: str) -> Session | None:

@@ -1,4 +1,6 @@
-/** Whether the server answers: after a failed request it is asked every few seconds until it does again. */
+/**
+ * Whether the server answers: after a failed request it is asked every few seconds until it does.
+ */
 
 const PAUSE = 3000; // milliseconds
 

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import PurePath
 
 _IMPORT = re.compile(
-    r'^import \{ (?P<names>\w+(?:, \w+)*) \} from "\./(?P<module>\w+)\.js";$', re.MULTILINE
+    r'^import \{\s+(?P<names>\w+(?:,\s+\w+)*),?\s+\} from "\./(?P<module>\w+)\.js";$', re.MULTILINE
 )
 _EXPORT = re.compile(
     r"^export (?=(?:async )?function (?P<function>\w+)|const (?P<constant>\w+))", re.MULTILINE
