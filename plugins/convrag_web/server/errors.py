@@ -127,7 +127,8 @@ def describe_invalid_request(error: RequestValidationError) -> RequestError:
     for each in error.errors():
         path = [str(part) for part in each["loc"][1:] if _is_field(part)]
         if len(path) > len(fields):
-            fields, problem = path, each
+            fields = path
+            problem = each
     if problem["type"] == "json_invalid":
         return RequestError(400, f"the body is no JSON: {problem['ctx']['error']}")
     param = ".".join(fields)

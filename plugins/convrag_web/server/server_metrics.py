@@ -25,7 +25,8 @@ class ServerMetrics:
     """The counters of one server. `TurnRunner` sets the two gauges."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
+        registry = CollectorRegistry()
+        self.registry = registry
         self.turns = Counter(
             "convrag_turns", "Turns that have ended.", ["model", "outcome"], registry=registry
         )
