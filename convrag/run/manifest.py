@@ -1,8 +1,8 @@
-"""What a run's folder says of how it was made.
+"""The files in a run's folder that say how the run was made.
 
-run.json: what the results depend on, by which a finished run is known when the same one is asked
-for again; and what Hydra wrote, `.hydra/`, with references as they are: `${oc.env:KEY}` is no
-value.
+run.json holds what the results depend on, so that a finished run is recognized when the same one is
+asked for again. `.hydra/` holds what Hydra wrote, with references such as `${oc.env:KEY}` as they
+are.
 """
 
 import json
@@ -27,25 +27,22 @@ MANIFEST = "run.json"
 
 
 def format_manifest(run: Run, files: Mapping[str, Mapping[str, int]]) -> str:
-    """Format the run.json of a run. `files` is what `describe_files` says of its other files."""
+    """Format the run.json of a run. `files` are its other files, as from `describe_files`."""
     row = {"identity": compute_identity(run), "fingerprints": run.fingerprints, "files": files}
     return json.dumps(row, indent=2)
 
 
 def list_run_files(folder: Path) -> list[Path]:
-    """List the files of a finished run: run.json, and those that it names. The folder may hold
-    others.
-    """
+    """List the files of a finished run: run.json, and those that it names."""
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     return [folder / MANIFEST, *(folder / name for name in manifest["files"])]
 
 
 def read_finished_summary(run: Run) -> RunSummary | None:
-    """Read the summary in the run's folder, if a run with the same stages and settings has finished
-    there.
+    """Read the summary of a run with the same stages and settings that finished in this folder.
 
-    A partial or failed run (see RunSummary.state) has not: run again, it asks only for what is
-    missing. Nor has one whose files are damaged; a warning names them.
+    None if there is none, or if it was partial or failed (see RunSummary.state): that run again
+    asks only for what is missing. None also if its files are damaged; a warning names them.
     """
     try:
         manifest = json.loads((run.folder / MANIFEST).read_text(encoding="utf-8"))
@@ -56,42 +53,39 @@ def read_finished_summary(run: Run) -> RunSummary | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         damage = f"{MANIFEST} is damaged ({error!r})"
-    try:
-        summary = None if damage else read_summary(run.folder / "metrics.json")
-    except DataError as error:
-        summary, damage = None, str(error)
+    summary = None
+    if not damage:
+        try:
+            summary = read_summary(run.folder / "metrics.json")
+        except DataError as error:
+            damage = str(error)
     if damage:
         log.warning("%s: %s; this experiment is run again", run.folder, damage)
     return summary if summary and summary.state == "ok" else None
 
 
 def compute_identity(run: Run) -> str:
-    """Compute a hash of all that the results of a run depend on: convrag, the stages and some of
-    the settings.
-    """
+    """Compute a hash of all that a run's results depend on: convrag, stages and some settings."""
     settings = {name: run.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
     return digest([__version__, hash_package(__name__), run.fingerprints, settings])
 
 
 def read_hydra_config(folder: Path) -> Mapping[str, Any]:
-    """The configuration of a run; empty where there is none."""
+    """Read the configuration of a run; empty if there is none."""
     return _read_mapping(folder / ".hydra" / "config.yaml")
 
 
 def read_overrides(folder: Path) -> list[str]:
-    """The overrides of a run as they were typed, `rewriter=last_n`; empty where there are none."""
+    """Read the overrides of a run as they were typed: `rewriter=last_n`."""
     overrides = _read(folder / ".hydra" / "overrides.yaml")
     return list(map(str, overrides)) if isinstance(overrides, list) else []
 
 
 def read_choices(folder: Path) -> Mapping[str, str]:
-    """Each config group of a run with the option that was chosen; empty where Hydra does not say."""
-    return dict(
-        _read_mapping(folder / ".hydra" / "hydra.yaml")
-        .get("hydra", {})
-        .get("runtime", {})
-        .get("choices", {})
-    )
+    """Read config group -> chosen option; empty if Hydra has not written it."""
+    written = _read_mapping(folder / ".hydra" / "hydra.yaml")
+    runtime = written.get("hydra", {}).get("runtime", {})
+    return dict(runtime.get("choices", {}))
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:
@@ -100,4 +94,6 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def _read(path: Path) -> Any:
-    return OmegaConf.to_container(OmegaConf.load(path), resolve=False) if path.exists() else None
+    if not path.exists():
+        return None
+    return OmegaConf.to_container(OmegaConf.load(path), resolve=False)

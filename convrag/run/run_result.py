@@ -24,9 +24,7 @@ _TURN = ("turn_id", "conversation_id", "domain", "turn")
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run that has ended. Iterate over `records()` for its turns; `summary.overall` holds measure
-    -> score.
-    """
+    """A run that has ended. `summary.overall` is measure -> score, `records()` yields the turns."""
 
     folder: Path
     summary: RunSummary
@@ -36,11 +34,13 @@ class RunResult:
         return read_records(self.folder / "intermediate")
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a row for each scored turn: its id, conversation, domain and number, and a column
-        for each measure.
+        """Return a row for each scored turn, with its ids and a column for each measure.
 
-        A measure that a turn lacks is NaN. Raises MissingExtra where pandas is not installed, and
-        DataError for a broken line.
+        A measure that a turn lacks is NaN.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+            DataError: a line is broken.
         """
         try:
             import pandas as pd
@@ -69,8 +69,10 @@ class RunResult:
 
 
 def read_run(folder: Path | str) -> RunResult:
-    """Read a finished run from its folder. Raises DataError where it has no metrics.json, or a
-    damaged one.
+    """Read a finished run from its folder.
+
+    Raises:
+        DataError: metrics.json is missing or damaged.
     """
     path = Path(folder)
     if not (path / METRICS_FILE).is_file():

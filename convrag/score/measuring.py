@@ -1,6 +1,4 @@
-"""Metrics measure the turns of a run. If one of them fails, or a report is unusable, only that one
-is missing.
-"""
+"""Metrics measure the turns of a run; if one of them fails, only that one is missing."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -32,7 +30,7 @@ _NEEDED = {
 class MetricResults:
     """The values (by metric) and reports of all metrics, and their calls of language models.
 
-    `failures` says why a metric has no values, or not all: metric -> reason.
+    `failures` is metric -> the reason why it has no values, or not all.
     """
 
     values: dict[str, Values] = field(default_factory=dict)
@@ -43,9 +41,7 @@ class MetricResults:
 
 
 def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
-    """Raise ConfigError where two metrics declare the same measure, so that one's values would hide
-    the other's.
-    """
+    """Raise ConfigError if two metrics declare the same measure: one would hide the other."""
     owners: dict[str, str] = {}
     for name, metric in metrics.items():
         try:
@@ -54,10 +50,11 @@ def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
             reason = describe_fault(error, type(metric), "list_measures")
             raise ConfigError(f"{GROUP}.{name}: {reason}") from error
         for measure in declared:
-            if (owner := owners.setdefault(measure, name)) != name:
+            owner = owners.setdefault(measure, name)
+            if owner != name:
                 raise ConfigError(
-                    f"{GROUP}.{owner} and {GROUP}.{name} both measure {measure!r}: leave one of them out, or give its "
-                    "measure another name"
+                    f"{GROUP}.{owner} and {GROUP}.{name} both measure {measure!r}: leave one of "
+                    "them out, or give its measure another name"
                 )
 
 
@@ -66,108 +63,146 @@ def measure(
 ) -> MetricResults:
     """Measure the turns with each metric, in order.
 
-    Values that are no numbers are left out; `failures` says so.
+    Values that are not numbers are left out; `failures` says so.
 
     Args:
         metrics: the metrics by name.
         records: the records of the turns; they must allow several iterations.
-        stand_in: given where nobody chose the metrics: the one for data sets without truth. A
-            metric that has nothing to measure is then no news while one of the others has.
+        stand_in: the default metric for data sets without truths, if nobody chose the metrics. A
+            metric that has nothing to measure is then not reported while one of the others has.
     """
-    silent: list[Report] = []
-    meter = UsageMeter()
-    results = MetricResults()
-    turn_ids = {record.turn_id for record in records}
+    measuring = _Measuring(records)
     for name, metric in metrics.items():
-        place = f"{GROUP}.{name}"
-        problems: list[str] = []
-        try:
-            with meter.measure_stage(place):
-                given = metric.measure(records)
-            values, problems = _check_values(given, turn_ids)
-            results.values[name] = values
-            usage = meter.usage.get(place, Usage())
-            if usage.failed:
-                problems.append(f"{usage.failed} of its {usage.calls + usage.reused} calls failed")
-            elif not problems and not any(values.values()):
-                silent.append(Report(place, (_describe_silence(place, metric),)))
-            if isinstance(given, Measurement) and given.report is not None:
-                results.reports.append(check_report(given.report))
-        except Exception as error:
-            problems.append(redact(describe_fault(error, type(metric), "measure")))
-            log.warning(
-                "%s failed: %s",
-                place,
-                problems[-1],
-                exc_info=None if isinstance(error, ConvragError) else error,
-            )
-        if problems:
-            results.failures[name] = "; ".join(problems)
-    compared = any(
-        _is_compared(metrics[name], found)
-        for name, found in results.values.items()
-        if name != stand_in
-    )
-    if not stand_in or not compared:
-        results.reports += silent
-    results.usage, results.replies = meter.usage, meter.replies
+        measuring.add(name, metric)
+    results = measuring.results
+    if not stand_in or not _is_any_compared(metrics, results, stand_in):
+        results.reports += measuring.silences
+    results.usage = measuring.meter.usage
+    results.replies = measuring.meter.replies
     return results
 
 
-def _check_values(given: object, turn_ids: Set[str]) -> tuple[Values, list[str]]:
-    """Check what a metric returned.
+class _Measuring:
+    """Collects the results of metrics.
 
     Args:
-        given: what it returned.
+        records: the records of the turns.
+    """
+
+    def __init__(self, records: Iterable[TurnRecord]) -> None:
+        self.results = MetricResults()
+        self.meter = UsageMeter()
+        self.silences: list[Report] = []
+        """Reports on metrics that had nothing to measure."""
+        self._records = records
+        self._turn_ids = {record.turn_id for record in records}
+
+    def add(self, name: str, metric: Metrics) -> None:
+        """Let a metric measure the turns; the results say if that fails."""
+        try:
+            self._measure(name, metric)
+        except Exception as error:
+            problem = redact(describe_fault(error, type(metric), "measure"))
+            self._note_problem(name, problem)
+            cause = None if isinstance(error, ConvragError) else error
+            log.warning("%s.%s failed: %s", GROUP, name, problem, exc_info=cause)
+
+    def _measure(self, name: str, metric: Metrics) -> None:
+        place = f"{GROUP}.{name}"
+        with self.meter.measure_stage(place):
+            given = metric.measure(self._records)
+        values, problem = _check_values(given, self._turn_ids)
+        self.results.values[name] = values
+        if problem:
+            self._note_problem(name, problem)
+        usage = self.meter.usage.get(place, Usage())
+        if usage.failed:
+            calls = usage.calls + usage.reused
+            self._note_problem(name, f"{usage.failed} of its {calls} calls failed")
+        elif not problem and not any(values.values()):
+            self.silences.append(Report(place, (_describe_silence(place, metric),)))
+        if isinstance(given, Measurement) and given.report is not None:
+            self.results.reports.append(check_report(given.report))
+
+    def _note_problem(self, name: str, problem: str) -> None:
+        earlier = self.results.failures.get(name)
+        self.results.failures[name] = f"{earlier}; {problem}" if earlier else problem
+
+
+def _is_any_compared(metrics: Mapping[str, Metrics], results: MetricResults, stand_in: str) -> bool:
+    """Return whether a metric other than the stand-in has compared a turn with the truth."""
+    return any(
+        _is_compared(metrics[name], values)
+        for name, values in results.values.items()
+        if name != stand_in
+    )
+
+
+def _check_values(given: object, turn_ids: Set[str]) -> tuple[Values, str]:
+    """Return the values of a metric that can be used, and a message about the others.
+
+    Args:
+        given: what the metric returned.
         turn_ids: the turns of the run.
 
-    Returns:
-        The values that can be used, and a message about the others.
-
     Raises:
-        ConvragError: it is no mapping.
+        ConvragError: it is not a mapping.
     """
     if not isinstance(given, Mapping):
         raise ConvragError(f"it gave {brief(given)}, and no mapping of turns to measures")
     values: dict[str, dict[str, float]] = {}
-    unusable: dict[str, None] = {}
+    unusable: list[str] = []
     for turn_id, measures in given.items():
         if turn_id not in turn_ids or not isinstance(measures, Mapping):
-            unusable[f"{brief(turn_id)}: {brief(measures)}"] = None
+            unusable.append(f"{brief(turn_id)}: {brief(measures)}")
             continue
         values[turn_id] = {}
         for measure, value in measures.items():
-            if not isinstance(measure, str) or not isinstance(value, Real) or not isfinite(value):
-                unusable[f"{measure} of {turn_id}: {brief(value)}"] = None
-            else:
+            if isinstance(measure, str) and isinstance(value, Real) and isfinite(value):
                 values[turn_id][measure] = float(value)
-    reason = f"{len(unusable)} of its values are no numbers of turns of this run, and left out"
-    return values, [f"{reason} ({'; '.join([*unusable][:3])})"] if unusable else []
+            else:
+                unusable.append(f"{measure} of {turn_id}: {brief(value)}")
+    return values, _describe_unusable(list(dict.fromkeys(unusable)))
+
+
+def _describe_unusable(unusable: Sequence[str]) -> str:
+    """Describe values that are left out, with some examples; empty if there are none."""
+    if not unusable:
+        return ""
+    examples = "; ".join(unusable[:3])
+    return (
+        f"{len(unusable)} of its values are no numbers of turns of this run, and left out "
+        f"({examples})"
+    )
 
 
 def _is_compared(metric: Metrics, values: Values) -> bool:
-    """Whether a turn was compared with the truth: it has the metric's main measure, where that is
-    known.
+    """Return whether a turn was compared with the truth: it has the metric's main measure.
+
+    Any measure will do if the main one is not known.
     """
     main = next(iter(metric.list_measures()), None)
-    return any(measures if main is None else main in measures for measures in values.values())
+    if main is None:
+        return any(values.values())
+    return any(main in measures for measures in values.values())
 
 
 def _describe_silence(place: str, metric: Metrics) -> str:
     """Say that a metric measured nothing, and why if it knows."""
-    if gap := metric.explain_gap():
-        measures = list(metric.list_measures())[:1] or ["its measure"]
-        return f"{measures[0]} is not measured ({place}): {gap}."
-    needed = (
-        ", or ".join(_NEEDED[part] for part in metric.reads if part in _NEEDED)
-        or "what it measures"
-    )
-    return f"{place} had nothing to measure: no turn has {needed}."
+    gap = metric.explain_gap()
+    if gap:
+        measure = next(iter(metric.list_measures()), "its measure")
+        return f"{measure} is not measured ({place}): {gap}."
+    needed = [_NEEDED[part] for part in metric.reads if part in _NEEDED]
+    missing = ", or ".join(needed) or "what it measures"
+    return f"{place} had nothing to measure: no turn has {missing}."
 
 
 def check_report(report: object) -> Report:
-    """Return a report whose lines, numbers and files can be written. Raises ConvragError, which
-    says what cannot.
+    """Return a report that can be written.
+
+    Raises:
+        ConvragError: it cannot be; the message says why.
     """
     if not isinstance(report, Report):
         raise ConvragError(f"its report is {brief(report)}, and no convrag.Report")
@@ -185,7 +220,7 @@ def check_report(report: object) -> Report:
 
 
 def keep_sound(reports: Iterable[Report]) -> list[Report]:
-    """The reports that can be written; a warning says what is wrong with the others."""
+    """Return the reports that can be written; a warning says what is wrong with the others."""
     sound = []
     for report in reports:
         try:

@@ -1,27 +1,22 @@
-"""The scores of sets of turns: the mean of each measure, what metrics conclude from the means, and
-intervals.
-"""
+"""The scores of sets of turns: all turns, by domain, by turn position, by label."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan, nan
-from typing import TYPE_CHECKING, Any
+from math import isnan
+from typing import Any
 
 import numpy as np
 
-from convrag.api.errors import describe_fault
 from convrag.api.records import Slice, TurnRecord
 from convrag.api.stages import Metrics
 from convrag.score.measuring import Values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from convrag.score.metric_table import MetricTable
 
 TURN = "turn"
-_DISTINCT = 30  # a label with more values identifies turns instead of grouping them
+"""The name of the slices by turn position."""
+
+_MAX_VALUES = 30
+"""The most values of a label; one with more identifies turns instead of grouping them."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +46,16 @@ class Scores:
         metrics: Mapping[str, Metrics],
         values: Mapping[str, Values],
     ) -> None:
-        self.turns = [
-            turn for record in records if (turn := _score_turn(record, values.values())).scores
-        ]
-        self._tables = {
-            name: _MetricTable(metrics[name], values[name], self.turns) for name in values
-        }
+        scored = (_score_turn(record, values.values()) for record in records)
+        self.turns = [turn for turn in scored if turn.scores]
+        self._tables: dict[str, MetricTable] = {}
+        for name, measured in values.items():
+            by_turn = [measured.get(turn.turn_id, {}) for turn in self.turns]
+            self._tables[name] = MetricTable(metrics[name], by_turn)
 
     @property
     def faults(self) -> dict[str, str]:
-        """Metric -> what went wrong when it concluded from means, so that scores of its are
-        missing.
-        """
+        """The errors of metrics that concluded from means, by metric; their scores are missing."""
         return {
             name: "; ".join(table.faults) for name, table in self._tables.items() if table.faults
         }
@@ -76,68 +69,65 @@ class Scores:
         return self._score_groups([[turn.domain] for turn in self.turns])
 
     def score_slices(self) -> dict[str, dict[str, Slice]]:
-        """Score the turns at each turn position and with each value of each label: label -> value
-        -> slice.
+        """Score the turns at each position and with each value of each label.
 
-        Labels that have one value or more than 30 are left out. A turn whose label is a list counts
-        for each of its values.
+        A turn whose label is a list counts for each of its values. Labels with one value only, or
+        with more than 30, are left out.
+
+        Returns:
+            Label -> value -> slice; the positions have the label "turn".
         """
-        slices = (
-            {TURN: self._score_groups([[turn.number] for turn in self.turns])} if self.turns else {}
-        )
-        for label in dict.fromkeys(
-            name for turn in self.turns for name in turn.labels if name != TURN
-        ):
+        if not self.turns:
+            return {}
+        slices = {TURN: self._score_groups([[turn.number] for turn in self.turns])}
+        labels = dict.fromkeys(name for turn in self.turns for name in turn.labels)
+        for label in labels:
+            if label == TURN:
+                continue
             values = [_list_label_values(turn.labels.get(label)) for turn in self.turns]
-            if (
-                len(set(map(tuple, values))) > 1
-                and len({value for each in values for value in each}) <= _DISTINCT
-            ):
+            distinct = {value for each in values for value in each}
+            differs = len({tuple(each) for each in values}) > 1
+            if differs and len(distinct) <= _MAX_VALUES:
                 slices[label] = self._score_groups(values)
         return slices
 
     def compute_intervals(self) -> dict[str, tuple[float, float]]:
-        """Compute measure -> 95 % interval by a bootstrap over conversations. Measures without one
-        are absent.
-        """
-        rows = {
-            name: row
-            for row, name in enumerate(dict.fromkeys(turn.conversation_id for turn in self.turns))
-        }
+        """Compute measure -> 95 % interval. Measures without one are left out."""
+        ids = list(dict.fromkeys(turn.conversation_id for turn in self.turns))
+        numbers = {id: number for number, id in enumerate(ids)}
         conversations = np.array(
-            [rows[turn.conversation_id] for turn in self.turns], dtype=np.int64
+            [numbers[turn.conversation_id] for turn in self.turns], dtype=np.int64
         )
         intervals: dict[str, tuple[float, float]] = {}
         for table in self._tables.values():
-            for measure, (low, high) in table.compute_intervals(conversations, len(rows)):
+            for measure, (low, high) in table.compute_intervals(conversations, len(ids)):
                 if not isnan(low):
                     intervals.setdefault(measure, (low, high))
         return intervals
 
     def find_main_measures(self) -> tuple[str, ...]:
-        """The measure that stands for each metric that scored a turn: the first that it lists, or
-        gives.
-        """
-        every = range(len(self.turns))
-        given = [
-            (table.metric.list_measures(), list(table.score(every)))
-            for table in self._tables.values()
-        ]
-        return tuple(
-            next((name for name in listed if name in measures), measures[0])
-            for listed, measures in given
-            if measures
-        )
+        """Return the measure that represents each metric: the first that it lists, or has."""
+        every_turn = range(len(self.turns))
+        main = []
+        for table in self._tables.values():
+            measured = list(table.score(every_turn))
+            if measured:
+                listed = [name for name in table.metric.list_measures() if name in measured]
+                main.append(listed[0] if listed else measured[0])
+        return tuple(main)
 
     def _score_groups(self, values: Sequence[Sequence[Any]]) -> dict[str, Slice]:
-        """Score the turns with each value, given the values of each turn. Numbers come sorted,
-        others in order.
+        """Score the turns with each value, given the values of each turn.
+
+        Numbers come sorted, other values in order of appearance.
         """
         members: dict[Any, list[int]] = {}
         for index, several in enumerate(values):
             for value in several:
                 members.setdefault(value, []).append(index)
-        order = sorted(members) if all(isinstance(value, int) for value in members) else members
+        order = list(members)
+        if all(isinstance(value, int) for value in members):
+            order.sort()
         return {str(value): self._score(members[value]) for value in order}
 
     def _score(self, turns: Sequence[int]) -> Slice:
@@ -148,166 +138,22 @@ class Scores:
         return Slice(len(turns), scores)
 
 
-class _MetricTable:
-    """The values of one metric as an array: (turns, measures), NaN where a measure does not apply
-    to a turn.
-    """
-
-    def __init__(self, metric: Metrics, values: Values, turns: Sequence[ScoredTurn]) -> None:
-        self.metric = metric
-        self.faults: dict[str, None] = {}  # in order, each once
-        scores_by_turn = [values.get(turn.turn_id, {}) for turn in turns]
-        self.measures = list(dict.fromkeys(name for scores in scores_by_turn for name in scores))
-        rows = [
-            [float(scores.get(name, nan)) for name in self.measures] for scores in scores_by_turn
-        ]
-        self.values = np.array(rows, dtype=np.float64).reshape(len(turns), len(self.measures))
-
-    def score(self, turns: Sequence[int]) -> dict[str, float]:
-        """Compute the scores of some turns, given by their rows: measure -> score."""
-        chosen = self.values[np.asarray(turns, dtype=np.int64)]
-        return self._conclude(
-            [_compute_mean(chosen[:, column]) for column in range(len(self.measures))]
-        )
-
-    def compute_intervals(
-        self, conversations: NDArray[np.int64], count: int
-    ) -> Iterator[tuple[str, tuple[float, float]]]:
-        """Yield (measure, (low, high)) for each score of all turns.
-
-        Args:
-            conversations: (turns,) the number of each turn's conversation, from 0.
-            count: how many conversations there are.
-        """
-        measures = list(self.score(range(len(self.values))))
-        if not measures:
-            return
-        applies = ~np.isnan(self.values)
-        sums, sizes = (np.zeros((count, len(self.measures))) for _ in range(2))
-        np.add.at(sums, conversations, np.where(applies, self.values, 0.0))
-        np.add.at(sizes, conversations, applies)
-
-        def conclude(resamples: NDArray[np.float64]) -> NDArray[np.float64]:
-            scores = np.full((len(resamples), len(measures)), nan)
-            for row in np.flatnonzero(
-                ~np.isnan(resamples).all(axis=1)
-            ):  # of nothing, nothing is concluded
-                concluded = self._conclude(resamples[row].tolist())
-                scores[row] = [concluded.get(name, nan) for name in measures]
-            return scores
-
-        scores_are_means = type(self.metric).conclude is Metrics.conclude
-        intervals = bootstrap_intervals(sums, sizes, None if scores_are_means else conclude)
-        yield from zip(measures, map(tuple, intervals.tolist()), strict=True)
-
-    def _conclude(self, means: Iterable[float]) -> dict[str, float]:
-        """Let the metric compute its scores from the means of its measures; NaN is no mean and no
-        score.
-        """
-        known = {
-            name: mean for name, mean in zip(self.measures, means, strict=True) if not isnan(mean)
-        }
-        try:
-            concluded = dict(self.metric.conclude(known)) if known else {}
-            return {name: float(score) for name, score in concluded.items() if isfinite(score)}
-        except Exception as error:
-            self.faults[describe_fault(error, type(self.metric), "conclude")] = None
-            return {}
-
-
 def _score_turn(record: TurnRecord, values_of_metrics: Iterable[Values]) -> ScoredTurn:
     """Collect the scores that all metrics gave to a turn."""
-    scores = {
-        name: value
-        for values in values_of_metrics
-        for name, value in values.get(record.turn_id, {}).items()
-    }
+    scores: dict[str, float] = {}
+    for values in values_of_metrics:
+        scores.update(values.get(record.turn_id, {}))
     return ScoredTurn(
         record.turn_id, record.conversation_id, record.domain, record.number, record.labels, scores
     )
-
-
-def _compute_mean(column: NDArray[np.float64]) -> float:
-    """Compute the mean of the values that are not NaN. They are added in order, so that the sum has
-    the same digits.
-    """
-    values = column[~np.isnan(column)].tolist()
-    return sum(values) / len(values) if values else nan
 
 
 def _list_label_values(value: Any) -> list[Any]:
     """List the values of a label, each once: a whole number as it is, everything else as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return [value]
-    values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
-    return [text for text in dict.fromkeys(map(str, values)) if text]
-
-
-RESAMPLES = 10_000
-
-LEAST = 5
-"""With fewer conversations there is no interval: four can be drawn in 35 ways only, and most draws
-repeat one.
-"""
-
-TOO_FEW = f"n < {LEAST} conversations"
-"""What is said in its place."""
-
-_CHUNK = 500
-"""The number of resamples at once, with no more than so many draws in all: a million conversations
-fit into memory.
-"""
-_DRAWS = 5_000_000
-_SEED = 0
-
-Conclude = Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
-"""(m, k) means of m resamples -> (m, j) scores that are computed from them."""
-
-
-def bootstrap_intervals(
-    sums: NDArray[np.float64], sizes: NDArray[np.float64], conclude: Conclude | None = None
-) -> NDArray[np.float64]:
-    """Compute 95 % intervals of k means over turns: a percentile bootstrap that draws conversations
-    with replacement.
-
-    Args:
-        sums: (n, k) the sums over the turns of each of n conversations.
-        sizes: (n, k) the numbers of these turns.
-        conclude: computes j scores from the k means of each resample; without it, the scores are
-            the means.
-
-    Returns:
-        (j, 2) the 2.5th and the 97.5th percentile; NaN where fewer than five conversations have
-        turns.
-    """
-    too_few = (sizes > 0).sum(axis=0) < LEAST
-    if too_few.all():  # nothing to draw 10,000 times
-        means = np.full((1, sums.shape[1]), nan)
-    else:
-        means = _resample_means(sums, sizes)
-        means[:, too_few] = nan
-    scores = conclude(means) if conclude else means
-    intervals = np.full((scores.shape[1], 2), nan)
-    for column in range(scores.shape[1]):
-        values = scores[:, column]
-        if len(values := values[~np.isnan(values)]):
-            intervals[column] = np.quantile(values, [0.025, 0.975])
-    return intervals
-
-
-def _resample_means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute (RESAMPLES, k) means, a row for each resample; NaN where a resample has no turn of a
-    measure.
-    """
-    count = len(sums)
-    means = np.full((RESAMPLES, sums.shape[1]), nan)
-    generator = np.random.default_rng(_SEED)
-    chunk = max(1, min(_CHUNK, _DRAWS // max(count, 1)))
-    for start in range(0, RESAMPLES if count > 1 else 0, chunk):
-        size = min(chunk, RESAMPLES - start)
-        weights = generator.multinomial(count, np.full(count, 1 / count), size=size).astype(
-            np.float64
-        )
-        with np.errstate(invalid="ignore"):
-            means[start : start + size] = (weights @ sums) / (weights @ sizes)
-    return means
+    if value is None:
+        return []
+    values = value if isinstance(value, (list, tuple)) else [value]
+    texts = dict.fromkeys(str(each) for each in values)
+    return [text for text in texts if text]

@@ -1,15 +1,14 @@
-"""The summary of a run as data: scores, counts, usage and times; and how it ended, in words."""
+"""The summary of a run as data: scores, counts, usage and times."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.records import Report, RunSummary, TurnRecord, Usage
 from convrag.api.rows import describe_first_problem
 from convrag.score.scoring import Scores
-from convrag.sdk.output.printable import count
 from convrag.store.json_text import format_json, parse_json
 
 OVERALL = "overall"
@@ -37,84 +36,65 @@ def summarize(
         stopped: why the run ended early; empty if it did not.
         failed_metrics: metric -> why it has no values, or not all.
     """
-    turns, failed, judged, referenced = 0, 0, 0, 0
-    fallbacks: Counter[str] = Counter()
-    worked: set[str] = set()
-    usage: dict[str, Usage] = defaultdict(Usage)
-    timings: dict[str, float] = defaultdict(float)
+    totals = _Totals()
     for record in records:
-        turns += 1
-        failed += bool(record.error)
-        judged += bool(record.gold)
-        referenced += bool(record.reference)
-        fallbacks.update(record.fallbacks.keys())
-        worked.update(stage for stage in record.timings if _did_its_work(record, stage))
-        for stage, spent in record.usage.items():
-            usage[stage] += spent
-        for stage, stage_seconds in record.timings.items():
-            timings[stage] += stage_seconds
-    domains = {OVERALL: scores.score_all(), **scores.score_domains()}
+        totals.add(record)
+    overall = scores.score_all()
+    domains = scores.score_domains()
+    scored = {OVERALL: overall.turns} | {name: part.turns for name, part in domains.items()}
     return RunSummary(
-        overall=domains[OVERALL].scores,
-        domains={domain: part.scores for domain, part in domains.items() if domain != OVERALL},
-        scored={place: part.turns for place, part in domains.items()},
-        turns=turns,
-        failed=failed,
-        fallbacks=dict(sorted(fallbacks.items())),
-        usage={**usage, **(measuring or {})},
-        timings={stage: round(total, 6) for stage, total in timings.items()},
+        overall=overall.scores,
+        domains={name: part.scores for name, part in domains.items()},
+        scored=scored,
+        turns=totals.turns,
+        failed=totals.failed,
+        fallbacks=dict(sorted(totals.fallbacks.items())),
+        usage={**totals.usage, **(measuring or {})},
+        timings={stage: round(total, 6) for stage, total in totals.timings.items()},
         seconds=round(seconds, 3),
         reports={report.title: {"lines": report.lines, **report.numbers} for report in reports},
         stopped=stopped,
         intervals=scores.compute_intervals(),
         slices=scores.score_slices(),
-        always_fell_back=tuple(sorted(fallbacks.keys() - worked)),
+        always_fell_back=tuple(sorted(totals.fallbacks.keys() - totals.working_stages)),
         main_measures=scores.find_main_measures(),
         failed_metrics={**(failed_metrics or {}), **scores.faults},
-        judged=judged,
-        referenced=referenced,
+        judged=totals.judged,
+        referenced=totals.referenced,
     )
 
 
-def format_score_lines(scores: Scores) -> Iterator[str]:
-    """Yield a line of JSON for each scored turn: its ids, domain and position, and its `scores` by
-    measure.
-    """
-    for turn in scores.turns:
-        ids = {
-            "turn_id": turn.turn_id,
-            "conversation_id": turn.conversation_id,
-            "domain": turn.domain,
-        }
-        yield format_json({**ids, "turn": turn.number, "scores": turn.scores})
+@dataclass
+class _Totals:
+    """Counts, usage and times over the turns of a run."""
 
+    turns: int = 0
+    failed: int = 0
+    judged: int = 0
+    referenced: int = 0
+    fallbacks: Counter[str] = field(default_factory=Counter)
+    working_stages: set[str] = field(default_factory=set)
+    """The stages that did their work in some turn."""
+    usage: dict[str, Usage] = field(default_factory=lambda: defaultdict(Usage))
+    timings: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
-def format_summary(summary: RunSummary) -> str:
-    """Format a summary as metrics.json, with its state."""
-    return format_json({"state": summary.state, **asdict(summary)}, indent=2)
-
-
-def read_summary(path: Path) -> RunSummary:
-    """Read a run's metrics.json. Raises DataError, which names the field that is missing or has
-    another form.
-    """
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        row = parse_json(path.read_text(encoding="utf-8"))
-        if isinstance(row, dict):
-            row.pop("state", None)  # follows from the rest; early versions did not write it
-        return TypeAdapter(RunSummary).validate_python(row)
-    except ValidationError as error:
-        raise DataError(
-            f"these are no metrics of a run ({describe_first_problem(error)})", path=path
-        ) from error
-    except (OSError, ValueError) as error:
-        raise DataError(f"these are no metrics of a run ({error})", path=path) from error
+    def add(self, record: TurnRecord) -> None:
+        """Add a turn."""
+        self.turns += 1
+        self.failed += bool(record.error)
+        self.judged += bool(record.gold)
+        self.referenced += bool(record.reference)
+        self.fallbacks.update(record.fallbacks.keys())
+        for stage, spent in record.usage.items():
+            self.usage[stage] += spent
+        for stage, seconds in record.timings.items():
+            self.timings[stage] += seconds
+            if _did_its_work(record, stage):
+                self.working_stages.add(stage)
 
 
 def _did_its_work(record: TurnRecord, stage: str) -> bool:
-    """Whether a stage had something to do in a turn, and did it.
+    """Return whether a stage had something to do in a turn, and did it.
 
     A rewriter that leaves the first question of a conversation as it is, without a call, had
     nothing to do; nor had a memory in the first turn, or a reranker, selector or generator without
@@ -129,43 +109,44 @@ def _did_its_work(record: TurnRecord, stage: str) -> bool:
         return [query.text for query in record.queries] not in ([], [record.original_query])
     if stage == "memory":
         return record.number > 1
-    return stage not in ("reranker", "selector", "generator") or bool(record.hits)
+    if stage in ("reranker", "selector", "generator"):
+        return bool(record.hits)
+    return True
 
 
-def describe_gaps(summary: RunSummary) -> str:
-    """What a run lacks: "3 of 49 turns failed; metrics.judge: 2 of its 40 calls failed"; empty if
-    nothing.
+def format_score_lines(scores: Scores) -> Iterator[str]:
+    """Yield a line of JSON for each scored turn, with its ids and its `scores` by measure."""
+    for turn in scores.turns:
+        row = {
+            "turn_id": turn.turn_id,
+            "conversation_id": turn.conversation_id,
+            "domain": turn.domain,
+            "turn": turn.number,
+            "scores": turn.scores,
+        }
+        yield format_json(row)
+
+
+def format_summary(summary: RunSummary) -> str:
+    """Format a summary as metrics.json, with its state."""
+    return format_json({"state": summary.state, **asdict(summary)}, indent=2)
+
+
+def read_summary(path: Path) -> RunSummary:
+    """Read a run's metrics.json.
+
+    Raises:
+        DataError: it cannot be read; the message names the field that is missing or not valid.
     """
-    return "; ".join(_list_gaps(summary))
+    from pydantic import TypeAdapter, ValidationError
 
-
-def _list_gaps(summary: RunSummary) -> Iterator[str]:
-    if summary.stopped:
-        yield f"stopped after {count(summary.turns, 'turn')} ({summary.stopped})"
-    if summary.failed:
-        yield f"{summary.failed} of {count(summary.turns, 'turn')} failed"
-    for stage in summary.always_fell_back:
-        turns = summary.fallbacks[stage]
-        yield f"the {stage} fell back in {'the one turn' if turns == 1 else f'all {turns} turns'} that it was needed in"
-    for name, reason in summary.failed_metrics.items():
-        yield f"metrics.{name}: {reason}"
-
-
-def describe_ending(summary: RunSummary) -> str:
-    """A sentence on how a run ended if not well; empty for a whole one."""
-    if summary.state == "ok":
-        return ""
-    gaps = describe_gaps(summary) or "no turn was run"
-    return f"This run {_STATES[summary.state]}: {gaps}."
-
-
-_STATES = {"partial": "is partial", "failed": "failed"}
-
-
-def label_state(summary: RunSummary) -> str:
-    """A run's state for a table, with counts: "partial: 3/49 failed, rewriter fell back"."""
-    parts = [f"{summary.failed}/{summary.turns} failed"] if summary.failed else []
-    parts += [f"{stage} fell back" for stage in summary.always_fell_back]
-    parts += ["stopped"] if summary.stopped else []
-    parts += [f"metrics.{name}" for name in summary.failed_metrics]
-    return f"{summary.state}: {', '.join(parts)}" if summary.state == "partial" else summary.state
+    try:
+        row = parse_json(path.read_text(encoding="utf-8"))
+        if isinstance(row, dict):
+            row.pop("state", None)  # follows from the rest; early versions did not write it
+        return TypeAdapter(RunSummary).validate_python(row)
+    except ValidationError as error:
+        reason = describe_first_problem(error)
+        raise DataError(f"these are no metrics of a run ({reason})", path=path) from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"these are no metrics of a run ({error})", path=path) from error

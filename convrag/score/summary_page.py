@@ -8,40 +8,44 @@ from typing import TYPE_CHECKING
 
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
-from convrag.score.scoring import TOO_FEW
-from convrag.score.summary import OVERALL, describe_ending
+from convrag.score.bootstrap import TOO_FEW
+from convrag.score.endings import describe_ending
+from convrag.score.summary import OVERALL
 from convrag.sdk.output.printable import count, format_line, format_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 STYLES = {"failed": "red", "partial": "yellow"}
-"""State of a run that is not whole -> its style on the terminal."""
+"""The style on the terminal of runs that are not whole, by their state."""
 
 ADVICE = "The same command asks again only for what is missing."
-"""What to do about a partial run, where the command makes one."""
+"""Advice about a partial run, for commands that make runs."""
 
 
 def make_score_rows(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
-    """Make the heading and the rows of the table of scores: a row for each measure, a column for
-    each domain.
+    """Make the heading and the rows of the table of scores.
 
-    A single domain's column is headed "score". Two more columns have the scores of all domains (if
-    there are several) and their 95 % intervals (if there are any).
+    There is a row for each measure and a column for each domain; the column of a single domain is
+    headed "score". Two more columns have the scores of all domains (if there are several) and their
+    95 % intervals (if there are any).
     """
-    several = len(summary.domains) > 1
-    places = [*summary.domains, OVERALL] if several else list(summary.domains)
-    scores = {**summary.domains, OVERALL: summary.overall}
-    counts = ["scored turns", *(str(summary.scored[place]) for place in places)]
+    scores = dict(summary.domains)
+    if len(summary.domains) > 1:
+        scores[OVERALL] = summary.overall
+        heading = ["", *scores]
+    else:
+        heading = ["", *("score" for _ in scores)]
+    counts = ["scored turns", *(str(summary.scored[place]) for place in scores)]
     body = [
-        [measure, *(_format_score(scores[place], measure) for place in places)]
+        [measure, *(_format_score(own, measure) for own in scores.values())]
         for measure in summary.overall
     ]
-    heading = ["", *(places if several else ["score"] * len(places))]
     if summary.intervals:
         heading.append("95 % interval")
         counts.append("")
-        body = [[*row, _format_interval(summary, row[0])] for row in body]
+        for row in body:
+            row.append(_format_interval(summary, row[0]))
     return heading, [counts, *body] if body else []
 
 
@@ -56,17 +60,26 @@ def make_slice_rows(slices: Mapping[str, Slice]) -> list[list[str]]:
 
 
 def list_remarks(run: Run, summary: RunSummary) -> list[str]:
-    """List what a reader of the scores must know, in sentences: counts, failures, usage, reports
-    and notes.
-    """
-    lines = (
-        ["An earlier run of this command left these results; its times and calls follow."]
-        if run.reused
-        else []
-    )
-    lines.append(
-        f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s."
-    )
+    """List what a reader of the scores must know, in sentences."""
+    lines = []
+    if run.reused:
+        lines.append(
+            "An earlier run of this command left these results; its times and calls follow."
+        )
+    lines += _list_counts(run, summary)
+    lines += _list_missing_intervals(summary)
+    lines += [f"metrics.{name}: {reason}." for name, reason in summary.failed_metrics.items()]
+    lines.append(_describe_usage(sum(summary.usage.values(), Usage())))
+    lines += list_cut_replies(summary.usage)
+    for report in summary.reports.values():
+        lines += report["lines"]
+    return [*lines, *run.notes]
+
+
+def _list_counts(run: Run, summary: RunSummary) -> list[str]:
+    """List the counts of turns, of failures and of fallbacks."""
+    turns = f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s."
+    lines = [turns]
     if summary.judged or summary.referenced:
         lines.append(_describe_truth(summary))
     if summary.stopped:
@@ -74,119 +87,144 @@ def list_remarks(run: Run, summary: RunSummary) -> list[str]:
             f"The run stopped after {summary.turns} of {run.turns} turns: {summary.stopped}"
         )
     if summary.failed:
-        lines.append(
-            f"{count(summary.failed, 'turn')} failed; each has its `error` in intermediate/."
-        )
+        failed = count(summary.failed, "turn")
+        lines.append(f"{failed} failed; each has its `error` in intermediate/.")
     if summary.fallbacks:
-        counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
+        counts = ", ".join(f"{stage} {number}" for stage, number in summary.fallbacks.items())
         lines.append(f"Turns in which a stage fell back: {counts}.")
-    if without := [measure for measure in summary.overall if measure not in summary.intervals]:
-        of = "" if len(without) == len(summary.overall) else f" of {', '.join(without)}"
-        lines.append(f"No 95 % intervals{of}: {TOO_FEW}.")
-    lines += [f"metrics.{name}: {reason}." for name, reason in summary.failed_metrics.items()]
-    lines.append(_describe_usage(sum(summary.usage.values(), Usage())))
-    lines += list_cut_replies(summary.usage)
-    reported = [line for report in summary.reports.values() for line in report["lines"]]
-    return [*lines, *reported, *run.notes]
+    return lines
+
+
+def _list_missing_intervals(summary: RunSummary) -> list[str]:
+    """Say which measures have no interval."""
+    without = [measure for measure in summary.overall if measure not in summary.intervals]
+    if not without:
+        return []
+    if len(without) == len(summary.overall):
+        return [f"No 95 % intervals: {TOO_FEW}."]
+    return [f"No 95 % intervals of {', '.join(without)}: {TOO_FEW}."]
 
 
 def _describe_truth(summary: RunSummary) -> str:
-    """Describe what the turns are compared with: "45 of 49 turns have relevance judgements, 49
-    reference answers.".
-    """
-    judged, referenced = summary.judged or 0, summary.referenced or 0
+    """Describe what turns are compared with: "45 of 49 turns have relevance judgements, ..."."""
+    judged = summary.judged or 0
     verb = "has" if judged == 1 else "have"
-    answers = count(referenced, "reference answer")
+    answers = count(summary.referenced or 0, "reference answer")
     return f"{judged} of {count(summary.turns, 'turn')} {verb} relevance judgements, {answers}."
 
 
 def _describe_usage(total: Usage) -> str:
     """Describe the usage of all stages in a sentence."""
-    cached = f" ({total.cached_tokens:,} cached by the provider)" if total.cached_tokens else ""
     failed = f" ({total.failed} of them failed)" if total.failed else ""
-    parts = [
-        f"Stage calls: {total.calls} made{failed}, {total.reused} reused",
-        f"{total.prompt_tokens:,} prompt{cached} and {total.completion_tokens:,} completion tokens"
-        if total.tokens
-        else "",
-        f"${total.spent_usd:.4f} spent" if total.spent_usd else "",
-        f"${total.cost_usd:.4f} with what was reused" if total.cost_usd > total.spent_usd else "",
-        f"{total.unpriced} replies of unknown price" if total.unpriced else "",
-        f"{total.retries} retries" if total.retries else "",
-    ]
-    return f"{'; '.join(part for part in parts if part)}."
+    parts = [f"Stage calls: {total.calls} made{failed}, {total.reused} reused"]
+    if total.tokens:
+        cached = ""
+        if total.cached_tokens:
+            cached = f" ({total.cached_tokens:,} cached by the provider)"
+        prompt = f"{total.prompt_tokens:,} prompt{cached}"
+        parts.append(f"{prompt} and {total.completion_tokens:,} completion tokens")
+    if total.spent_usd:
+        parts.append(f"${total.spent_usd:.4f} spent")
+    if total.cost_usd > total.spent_usd:
+        parts.append(f"${total.cost_usd:.4f} with what was reused")
+    if total.unpriced:
+        parts.append(f"{total.unpriced} replies of unknown price")
+    if total.retries:
+        parts.append(f"{total.retries} retries")
+    return f"{'; '.join(parts)}."
 
 
 def list_cut_replies(usage: Mapping[str, Usage]) -> list[str]:
-    """List, in sentences, how many replies were cut at max_tokens or by a content filter, and what
-    to do.
+    """List, in sentences, how many replies were cut, by what, and what to do.
+
+    A reply is cut at max_tokens, or by a content filter.
     """
+    cut = {stage: spent.cut for stage, spent in usage.items() if spent.cut}
+    filtered = {stage: spent.filtered for stage, spent in usage.items() if spent.filtered}
     lines = []
-    for counter, end, advice in (
-        ("cut", "cut at max_tokens", "raise llm.max_tokens, or the stage's own"),
-        ("filtered", "ended by the provider's content filter", "try another model"),
-    ):
-        counts = {
-            stage: number for stage, spent in usage.items() if (number := getattr(spent, counter))
-        }
-        if total := sum(counts.values()):
-            stages = ", ".join(f"{stage} {number}" for stage, number in counts.items())
-            lines.append(
-                f"{total} {'reply was' if total == 1 else 'replies were'} {end} ({stages}): {advice}."
-            )
+    if cut:
+        advice = "raise llm.max_tokens, or the stage's own"
+        lines.append(_describe_cut(cut, "cut at max_tokens", advice))
+    if filtered:
+        ending = "ended by the provider's content filter"
+        lines.append(_describe_cut(filtered, ending, "try another model"))
     return lines
 
 
+def _describe_cut(counts: Mapping[str, int], ending: str, advice: str) -> str:
+    stages = ", ".join(f"{stage} {number}" for stage, number in counts.items())
+    total = sum(counts.values())
+    replies = "reply was" if total == 1 else "replies were"
+    return f"{total} {replies} {ending} ({stages}): {advice}."
+
+
+_USAGE_HEADING = [
+    "stage",
+    "calls",
+    "reused",
+    "prompt tokens",
+    "cached",
+    "completion tokens",
+    "cost USD",
+    "spent USD",
+    "seconds",
+    "retries",
+]
+
+
 def make_usage_rows(summary: RunSummary) -> list[list[str]]:
-    """Make the table of LLM usage: a heading, then a row for each stage that called one; an unknown
-    price is "?".
+    """Make the table of LLM usage: a heading, and a row for each stage that called one.
+
+    An unknown price is "?".
     """
-    heading = [
-        "stage",
-        "calls",
-        "reused",
-        "prompt tokens",
-        "cached",
-        "completion tokens",
-        "cost USD",
-        "spent USD",
-    ]
     body = []
     for stage, usage in summary.usage.items():
-        if usage.prompt_tokens or usage.retries or usage.spent_usd:
-            costs = [
-                _format_cost(value, usage.unpriced) for value in (usage.cost_usd, usage.spent_usd)
+        if not (usage.prompt_tokens or usage.retries or usage.spent_usd):
+            continue
+        body.append(
+            [
+                stage,
+                f"{usage.calls:,}",
+                f"{usage.reused:,}",
+                f"{usage.prompt_tokens:,}",
+                f"{usage.cached_tokens:,}",
+                f"{usage.completion_tokens:,}",
+                _format_cost(usage.cost_usd, usage.unpriced),
+                _format_cost(usage.spent_usd, usage.unpriced),
+                f"{usage.seconds:.1f}",
+                str(usage.retries),
             ]
-            counts = [
-                usage.calls,
-                usage.reused,
-                usage.prompt_tokens,
-                usage.cached_tokens,
-                usage.completion_tokens,
-            ]
-            times = [f"{usage.seconds:.1f}", str(usage.retries)]
-            body.append([stage, *(f"{number:,}" for number in counts), *costs, *times])
-    return [[*heading, "seconds", "retries"], *body] if body else []
+        )
+    return [_USAGE_HEADING, *body] if body else []
 
 
 def format_markdown(run: Run, summary: RunSummary) -> str:
-    """Format the summary as a page: the scores, the remarks, the usage, the chosen stages with
-    their times, slices.
-    """
+    """Format the summary as a page: scores, remarks, usage, chosen stages with times, slices."""
     heading, body = make_score_rows(summary)
-    scores = format_table([heading, *body]) if body else []
-    chosen = [
-        f"* {group}: {format_line(str(node[OPTION_KEY]))}{_format_time(group, summary)}"
-        for group, node in run.config.items()
-        if isinstance(node, Mapping) and OPTION_KEY in node
+    remarks = list_remarks(run, summary)
+    if summary.state != "ok":
+        remarks.insert(0, describe_ending(summary))
+    sections = [
+        ["# Summary of a run"],
+        format_table([heading, *body]) if body else [],
+        [f"* {format_line(line)}" for line in remarks],
+        format_table(make_usage_rows(summary)),
+        ["Stages:", "", *_list_stages(run, summary)],
     ]
-    usage = format_table(make_usage_rows(summary))
-    ending = [describe_ending(summary)] if summary.state != "ok" else []
-    remarks = [f"* {format_line(line)}" for line in [*ending, *list_remarks(run, summary)]]
-    parts = [["# Summary of a run"], scores, remarks, usage, ["Stages:", "", *chosen]]
     for name, slices in summary.slices.items():
-        parts += [[f"## By {name.replace('_', ' ')}"], format_table(make_slice_rows(slices))]
-    return "\n\n".join("\n".join(part) for part in parts if part)
+        sections.append([f"## By {name.replace('_', ' ')}"])
+        sections.append(format_table(make_slice_rows(slices)))
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _list_stages(run: Run, summary: RunSummary) -> list[str]:
+    """List the chosen option of each group, with its time."""
+    lines = []
+    for group, node in run.config.items():
+        if isinstance(node, Mapping) and OPTION_KEY in node:
+            option = format_line(str(node[OPTION_KEY]))
+            lines.append(f"* {group}: {option}{_format_time(group, summary)}")
+    return lines
 
 
 def _format_score(scores: Mapping[str, float], measure: str) -> str:
@@ -199,22 +237,31 @@ def _format_interval(summary: RunSummary, measure: str) -> str:
 
 
 def _format_cost(value: float, unpriced: int) -> str:
-    known = f"{value:.4f}" if value or not unpriced else ""
-    return " + ".join(filter(None, [known, "?" if unpriced else ""]))
+    """Format a cost; "?" is the cost of replies without a price."""
+    if not unpriced:
+        return f"{value:.4f}"
+    return f"{value:.4f} + ?" if value else "?"
 
 
 def _format_time(stage: str, summary: RunSummary) -> str:
     seconds = summary.timings.get(stage)
-    return (
-        f" ({1000 * seconds / max(summary.turns, 1):.1f} ms a turn)" if seconds is not None else ""
-    )
+    if seconds is None:
+        return ""
+    milliseconds = 1000 * seconds / max(summary.turns, 1)
+    return f" ({milliseconds:.1f} ms a turn)"
 
 
 def print_summary(
     run: Run, summary: RunSummary, *lines: str, table: bool = True, advice: str = ""
 ) -> None:
-    """Print the scores, the remarks, further lines, and at the end how the run ended if not well,
-    with advice.
+    """Print the scores, the remarks, further lines, and how the run ended if not well.
+
+    Args:
+        run: the run.
+        summary: its summary.
+        lines: further lines.
+        table: whether the scores are printed.
+        advice: what to do about a run that did not end well.
     """
     from convrag.sdk.output.console import make_console
 
@@ -228,8 +275,11 @@ def print_summary(
 
 
 def make_table(summary: RunSummary, meanings: Mapping[str, str] | None = None) -> Table:
-    """Make the table of scores for the terminal; with meanings of the measures, these are its last
-    column.
+    """Make the table of scores for the terminal.
+
+    Args:
+        summary: the summary of the run.
+        meanings: measure -> its meaning, for a last column; None for a table without one.
     """
     from rich.table import Table
 

@@ -16,7 +16,8 @@ from convrag.api.records import EXIT_STATUS, Cell
 from convrag.api.secrets import redact
 from convrag.concurrency.locks import hold_folder
 from convrag.run.manifest import MANIFEST
-from convrag.score.summary import describe_gaps, read_summary
+from convrag.score.endings import describe_gaps
+from convrag.score.summary import read_summary
 from convrag.sdk.output.printable import format_duration
 from convrag.sdk.output.progress import within_grid
 from convrag.store.files import DiskError, describe_disk_error

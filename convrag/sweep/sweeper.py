@@ -20,7 +20,7 @@ from convrag.config.compose import leave_out_hydra, read_settings
 from convrag.config.hydra import read_result
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings
-from convrag.run.records import discard_unfinished
+from convrag.run.run_folder import discard_unfinished
 from convrag.sdk.output.printable import count
 from convrag.store.files import write_atomically
 from convrag.sweep.cell import note_lost

@@ -20,8 +20,7 @@ def convrag_register(register: Register) -> None:
         "task",
         "mcp",
         "convrag_mcp.task:McpTask",
-        "Offer search, ask and rewrite to an assistant or an editor, by the Model Context "
-        "Protocol over standard input.",
+        "Offer search, ask and rewrite to assistants and editors, by the Model Context Protocol.",
     )
 
 

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -16,14 +16,14 @@ from convrag.sdk.llm.streaming import Stream
 
 @dataclass(kw_only=True, eq=False)
 class McpTask(Task):
-    """Offer search, ask and rewrite to an assistant or an editor, by the Model Context Protocol over standard input.
+    """Offer search, ask and rewrite to assistants and editors, by the Model Context Protocol.
 
-    A client starts the command, and ends it by closing its input. docs/mcp.md has the configuration
-    of clients. task=serve offers the same tools at /mcp.
+    It uses standard input and output. A client starts the command, and ends it by closing its
+    input. docs/mcp.md has the configuration of clients. task=serve offers the same tools at /mcp.
 
     Args:
-        domain: the corpus that questions are about where a call names none.
-        conversations: where conversations are kept: a file of SQLite, or an address as SQLAlchemy
+        domain: the corpus for questions that name none.
+        conversations: where conversations are stored: a file of SQLite, or an address as SQLAlchemy
             has it; by default conversations.db in the store.
     """
 
@@ -33,8 +33,9 @@ class McpTask(Task):
     conversations: str | None = None
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Serve until the client closes the input. The output is the client's: other prints go to
-        standard error.
+        """Serve until the client closes the input.
+
+        Standard output is the client's, so all other prints go to standard error.
         """
         from convrag import Conversations, Pipeline
         from convrag.sdk.output.console import make_console
@@ -43,21 +44,32 @@ class McpTask(Task):
         from convrag_mcp.tools import make_server
 
         wiring = Wiring(config)
-        output = os.dup(1)
-        os.dup2(
-            2, 1
-        )  # what libraries print while stages are made ready; the SDK does so while it serves
-        with closing(
-            Conversations(self.conversations or wiring.store.path / "conversations.db")
-        ) as kept:
-            pipeline = Pipeline.for_conversations(wiring, read_settings(config), kept, "convrag")
-            wiring.check()
-            wiring.prepare(for_new_questions=True)
-            sys.stdout.flush()
-            os.dup2(output, 1)
-            with ending_conversations([pipeline.audience.observers], make_console(stderr=True).print):
+        database = self.conversations or wiring.store.path / "conversations.db"
+        with closing(Conversations(database)) as conversations:
+            with _redirect_output():  # while it serves, the SDK does the same
+                pipeline = Pipeline.for_conversations(
+                    wiring, read_settings(config), conversations, "convrag"
+                )
+                wiring.check()
+                wiring.prepare(for_new_questions=True)
+            with ending_conversations(
+                [pipeline.audience.observers], make_console(stderr=True).print
+            ):
                 make_server({"convrag": pipeline}, self.domain, take_turn).run("stdio")
         return 0
+
+
+@contextmanager
+def _redirect_output() -> Iterator[None]:
+    """Let what libraries print during the block go to standard error."""
+    output = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(output, 1)
+        os.close(output)
 
 
 async def take_turn(name: str, work: Callable[[], TurnRecord]) -> TurnRecord:

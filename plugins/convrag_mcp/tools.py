@@ -1,6 +1,4 @@
-"""Three tools over pipelines: search, ask, rewrite. Their docstrings are what a model reads of
-them.
-"""
+"""Three tools over pipelines: search, ask, rewrite. A model reads their docstrings."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,8 +26,9 @@ from convrag.sdk.tasks.turns import Session, TurnOptions
 TakeTurn = Callable[[str, Callable[[], TurnRecord]], Awaitable[TurnRecord]]
 
 INSTRUCTIONS = (
-    "Tools over a collection of documents. `ask` answers a question from them with citations, and goes on with a "
-    "conversation; `search` finds passages, for you to read; `rewrite` shows what would be searched for."
+    "Tools over a collection of documents. `ask` answers a question from them with citations, and "
+    "goes on with a conversation; `search` finds passages, for you to read; `rewrite` shows what "
+    "would be searched for."
 )
 
 Text = Annotated[str, Field(description="The question as the user asked it.", min_length=1)]
@@ -42,7 +41,7 @@ Domain = Annotated[
 
 @dataclass(frozen=True)
 class Source:
-    """A passage: `number` is by which an answer cites it, as [1]; `place` is where it stands, for people."""
+    """A passage: answers cite it by `number`, as [1]; `place` says where it is, for people."""
 
     number: int
     text: str
@@ -54,7 +53,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Found:
-    """The passages, best first, and what was searched for."""
+    """The passages, best first, and the queries that were searched for."""
 
     passages: list[Source]
     queries: list[str]
@@ -62,7 +61,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer, the passages that it cites, what was searched for, and the id with which the conversation goes on."""
+    """The answer, the passages that it cites, the queries, and the conversation's id."""
 
     answer: str
     citations: list[Source]
@@ -71,7 +70,7 @@ class Reply:
 
 
 class Tools:
-    """The tools; `make_server` explains the arguments."""
+    """The tools of a server; `make_server` explains the arguments."""
 
     def __init__(
         self, pipelines: Mapping[str, Pipeline], domain: str | None, take_turn: TakeTurn
@@ -84,9 +83,7 @@ class Tools:
     async def search(
         self, question: Text, top_k: Count = 5, conversation: Id = "", domain: Domain = ""
     ) -> Found:
-        """Find passages of the documents for a question, with the place where each stands. Nothing
-        is answered.
-        """
+        """Find passages of the documents for a question, with their places. Nothing is answered."""
 
         def find(pipeline: Pipeline, session: Session) -> TurnRecord:
             asked = session.make_question(
@@ -101,25 +98,25 @@ class Tools:
         return Found(passages, [query.text for query in record.queries])
 
     async def ask(self, question: Text, conversation: Id = "", domain: Domain = "") -> Reply:
-        """Answer a question from the documents, with citations. Pass the reply's `conversation` to
-        follow up on it.
+        """Answer a question from the documents, with citations.
+
+        Pass the reply's `conversation` to follow up on it.
         """
-        record = await self._run(
-            lambda pipeline, session: pipeline.turn(session.id, question), conversation, domain
-        )
+
+        def take_turn(pipeline: Pipeline, session: Session) -> TurnRecord:
+            return pipeline.turn(session.id, question)
+
+        record = await self._run(take_turn, conversation, domain)
         sources = list_sources(self._conversations.records(record.conversation_id))
         cited = [_describe(each.number, each.passage) for each in sources if each.cited]
-        return Reply(
-            record.answer.text,
-            cited,
-            [query.text for query in record.queries],
-            record.conversation_id,
-        )
+        queries = [query.text for query in record.queries]
+        return Reply(record.answer.text, cited, queries, record.conversation_id)
 
     async def rewrite(
         self, question: Text, conversation: Id = "", domain: Domain = ""
     ) -> list[str]:
         """Show what would be searched for: the question made standalone by its conversation.
+
         Nothing is searched.
         """
 
@@ -127,13 +124,16 @@ class Tools:
             queries = pipeline.rewrite(session.id, question).queries
             return TurnRecord(session.id, "", session.domain, 1, question, queries=queries)
 
-        return [query.text for query in (await self._run(rewrite, conversation, domain)).queries]
+        record = await self._run(rewrite, conversation, domain)
+        return [query.text for query in record.queries]
 
     async def _run(
         self, work: Callable[[Pipeline, Session], TurnRecord], id: str, domain: str
     ) -> TurnRecord:
-        """Do the work in a conversation, which is kept once it has a turn. Raises ToolError for our
-        errors.
+        """Do the work in a conversation, which is stored once it has a turn.
+
+        Raises:
+            ToolError: the work failed; the message says why.
         """
         try:
             name, session = self._find(id, domain)
@@ -145,18 +145,30 @@ class Tools:
         return record
 
     def _find(self, id: str, domain: str) -> tuple[str, Session]:
-        """The conversation, which may be new, and the name of its pipeline. Raises ConvragError."""
-        name, pipeline = next(iter(self._pipelines.items()))
-        if id:
-            if (known := self._conversations.get(id)) is None:
-                raise ConfigError(f"there is no conversation {id!r}: leave it empty to begin one")
-            return known.model if known.model in self._pipelines else name, known
-        domains = pipeline.domains
-        chosen = domain or self._domain or (domains[0] if len(domains) == 1 else "")
-        if chosen not in domains:
-            raise UnknownName("domain", chosen, domains)
-        new, configuration = f"mcp-{secrets.token_hex(8)}", pipeline.configuration
-        return name, self._conversations.begin(new, chosen, configuration=configuration, model=name)
+        """Return a pipeline's name and a conversation, which may be new. Raises ConvragError."""
+        default = next(iter(self._pipelines))
+        if not id:
+            return default, self._begin(default, domain)
+        known = self._conversations.get(id)
+        if known is None:
+            raise ConfigError(f"there is no conversation {id!r}: leave it empty to begin one")
+        name = known.model if known.model in self._pipelines else default
+        return name, known
+
+    def _begin(self, name: str, domain: str) -> Session:
+        """Begin a conversation with a pipeline. Raises UnknownName."""
+        pipeline = self._pipelines[name]
+        chosen = domain or self._domain or ""
+        if not chosen and len(pipeline.domains) == 1:
+            chosen = pipeline.domains[0]
+        if chosen not in pipeline.domains:
+            raise UnknownName("domain", chosen, pipeline.domains)
+        return self._conversations.begin(
+            f"mcp-{secrets.token_hex(8)}",
+            chosen,
+            configuration=pipeline.configuration,
+            model=name,
+        )
 
 
 def make_server(
@@ -165,8 +177,8 @@ def make_server(
     """Make a server with the three tools.
 
     Args:
-        pipelines: by name, the default first; they keep their conversations in one database.
-        domain: the corpus that questions are about where a call names none.
+        pipelines: the pipelines by name, the default first; they share their conversations.
+        domain: the corpus for questions that name none.
         take_turn: takes a turn of the pipeline with a name, in a thread.
     """
     tools = Tools(pipelines, domain, take_turn)

@@ -1,11 +1,15 @@
 """Keeps runs and grids in MLflow.
 
-tracker              what is logged at which event
-connection           addresses, whether MLflow can log here, and an experiment that is connected to at its first use
-experiment           the runs of an experiment; a grid's parent run and the runs of its cells
-run_data             parameters, metrics, tags, names and data sets of runs
-turn_trace           turns as traces: those of runs, and of chats, servers and programs, written in a thread
-trace_log            writes traces, and deletes a run's
+tracker              the events at which something is logged
+addresses            addresses of MLflow, and what to type to look at what is logged
+connection           whether MLflow can log here; an experiment, connected to when it is first used
+database             the database, whose tables one process at a time makes
+experiment           the runs of an experiment
+grid_runs            a grid's parent run, and the runs of its cells
+run_data             names, parameters, metrics, tags and data sets of runs
+stage_options        the options of stages, as names and tags show them
+turn_trace           turns as traces, stored until a run's end, or written in a thread
+trace_log            writing and deleting traces
 """
 
 import os
@@ -27,8 +31,7 @@ def convrag_register(register: Register) -> None:
         "tracker",
         "auto",
         "convrag_mlflow.tracker:AutoTracker",
-        "Log to MLflow as `tracker=mlflow` does where it is installed; without it keep "
-        "nothing beside the run's files.",
+        "Log to MLflow as `tracker=mlflow` does if it is installed; otherwise log nothing.",
     )
     register(
         "tracker",

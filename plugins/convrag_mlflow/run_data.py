@@ -18,6 +18,7 @@ from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.grids import METRICS_FILE, OPERATIONAL, find_cell_name, read_json
 from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
 from convrag.sdk.types import Sweep, Usage
+from convrag_mlflow.stage_options import list_options
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = (
@@ -30,40 +31,35 @@ _LIBRARIES = (
     "torch",
     "transformers",
 )
-_UNTOLD = ("task", "dataset", "plugins")
-"""Beginnings of overrides that a name leaves out, as it does overrides of operation; the data set
-stands first.
-"""
+_NOT_IN_NAMES = (*OPERATIONAL, "task", "dataset", "plugins")
+"""Beginnings of overrides that a name leaves out; the data set comes first in it anyway."""
 
-_LENGTH = 120
+_NAME_LENGTH = 120
 
 
 def name_run(folder: Path, config: Mapping[str, Any]) -> str:
-    """What a run is called: a cell by its factors (`mmr bm25`), a single run by what was asked for.
+    """Return the name of a run: a cell's factors (`mmr bm25`), or a single run's overrides.
 
     `python -m convrag rewriter=last_n rewriter.n=3` is `sample: rewriter=last_n rewriter.n=3`; a
-    run without overrides is named by its stages, `sample: rewriter=none generator=ginger`.
+    run without overrides is named after its stages, `sample: rewriter=none generator=ginger`.
     """
-    if cell := find_cell_name(folder):
+    cell = find_cell_name(folder)
+    if cell:
         return shorten_name(cell)
-    data = _name_dataset(config)
-    stages = [
-        f"{group}={option}"
-        for group in ("rewriter", "generator")
-        if (option := get_option(config, group))
+    choices = [
+        each for each in read_overrides(folder) if not each.lstrip("+~").startswith(_NOT_IN_NAMES)
     ]
-    overrides = [
-        each
-        for each in read_overrides(folder)
-        if not each.lstrip("+~").startswith((*OPERATIONAL, *_UNTOLD))
-    ]
-    what = " ".join(overrides or stages)
-    name = redact(": ".join(filter(None, (data, what)))) or folder.name
-    return name if len(name) <= _LENGTH else f"{name[: _LENGTH - 3]}..."
+    if not choices:
+        choices = list_options(config, ("rewriter", "generator"))
+    parts = [_name_dataset(config), " ".join(choices)]
+    name = redact(": ".join(part for part in parts if part)) or folder.name
+    if len(name) > _NAME_LENGTH:
+        return f"{name[: _NAME_LENGTH - 3]}..."
+    return name
 
 
 def shorten_name(name: str) -> str:
-    """A cell's name for a narrow column, without the groups of its options: `mmr bm25 top_k=5`."""
+    """Shorten a cell's name by the groups of its options: `mmr bm25 top_k=5`."""
     pairs = (override.partition("=") for override in name.split(" ") if override)
     return " ".join(value if key in GROUPS else f"{key}={value}" for key, _, value in pairs)
 
@@ -71,13 +67,15 @@ def shorten_name(name: str) -> str:
 def describe_dataset(
     config: Mapping[str, Any], fingerprint: str, counts: Mapping[str, int]
 ) -> dict[str, str]:
-    """A run's data set as MLflow has it: name, digest, source and profile (texts); empty where the
-    run has none.
+    """Describe a run's data set as MLflow does: name, digest, source and profile, as texts.
 
     Args:
-        config: of the run.
-        fingerprint: of the data set: it changes when its files do.
-        counts: of conversations or turns, by what is counted.
+        config: the configuration of the run.
+        fingerprint: the fingerprint of the data set, which changes when its files do.
+        counts: the numbers of conversations and turns, by name.
+
+    Returns:
+        An empty dictionary if the run has no data set.
     """
     name = _name_dataset(config)
     if not name or not fingerprint:
@@ -85,70 +83,81 @@ def describe_dataset(
     source = {"uri": str(config["dataset"].get("path") or name), **config["dataset"]}
     return {
         "name": name,
-        "digest": fingerprint[:12],  # MLflow takes 36 signs, and shows them
+        "digest": fingerprint[:12],  # MLflow takes 36 characters, and shows them
         "source": redact(json.dumps(source, default=str)),
         "profile": json.dumps(dict(counts)),
     }
 
 
 def read_dataset(folder: Path) -> dict[str, str]:
-    """The data set of a finished run, from its files, as `describe_dataset` gives it; empty where
-    they do not say.
-    """
+    """Describe the data set of a finished run, from its files; empty if they do not name it."""
     fingerprints = read_json(folder / MANIFEST).get("fingerprints", {})
+    fingerprint = str(fingerprints.get("dataset", ""))
     turns = read_json(folder / METRICS_FILE).get("turns", 0)
-    return describe_dataset(
-        read_hydra_config(folder), str(fingerprints.get("dataset", "")), {"turns": turns}
-    )
+    return describe_dataset(read_hydra_config(folder), fingerprint, {"turns": turns})
 
 
 def _name_dataset(config: Mapping[str, Any]) -> str:
-    """`mtrag clapnq`: the option and its domain, where it has one."""
+    """Name a data set by its option and, if it has one, its domain: `mtrag clapnq`."""
+    option = get_option(config, "dataset")
     settings = config.get("dataset")
     domain = settings.get("domain") if isinstance(settings, Mapping) else None
-    return " ".join(
-        filter(None, (get_option(config, "dataset"), domain if isinstance(domain, str) else ""))
-    )
+    if option and domain and isinstance(domain, str):
+        return f"{option} {domain}"
+    return option
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:
-    """A run's configuration as parameters: `rewriter` is the option's name, `rewriter.alpha` a
-    parameter of it.
-    """
+    """Flatten a configuration: `rewriter` is the option's name, `rewriter.alpha` its parameter."""
     return {name.removesuffix("._option_"): str(value) for name, value in _flatten(config)}
 
 
 def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
-    """A run's metrics as (name, value, step): scores overall, per domain and per turn position (the
-    step); times, usage and counts; no tokens where no language model was asked.
+    """List a run's metrics as (name, value, step): scores, times, usage and counts.
+
+    The step is the turn position for scores per position, else 0.
     """
-    found = [(name, value, 0) for name, value in summary.overall.items()]
+    values: dict[str, float] = dict(summary.overall)
     for domain, scores in summary.domains.items():
-        found += [(f"{domain}/{name}", value, 0) for name, value in scores.items()]
-    for position, part in summary.slices.get("turn", {}).items():
-        found += [(f"by_turn/{name}", value, int(position)) for name, value in part.scores.items()]
-    found += [(f"seconds/{stage}", value, 0) for stage, value in summary.timings.items()]
-    total = sum(summary.usage.values(), Usage())
-    counted = [name for name in asdict(total) if total.tokens or not name.endswith("_tokens")]
-    for stage, usage in {**summary.usage, "all": total}.items():
-        found += [(f"usage/{stage}/{name}", float(getattr(usage, name)), 0) for name in counted]
-    counts = {"turns": summary.turns, "failed": summary.failed, "seconds/run": summary.seconds}
-    counts |= {
+        values |= {f"{domain}/{name}": value for name, value in scores.items()}
+    values |= {f"seconds/{stage}": value for stage, value in summary.timings.items()}
+    values |= _list_usage(summary)
+    values |= {
+        "turns": summary.turns,
+        "failed": summary.failed,
+        "seconds/run": summary.seconds,
         "partial": summary.state == "partial",
         "always_fell_back": len(summary.always_fell_back),
     }
-    counts |= {f"fallbacks/{stage}": count for stage, count in summary.fallbacks.items()}
-    found += [(name, float(value), 0) for name, value in counts.items()]
-    return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in found]
+    values |= {f"fallbacks/{stage}": count for stage, count in summary.fallbacks.items()}
+    metrics = [(name, float(value), 0) for name, value in values.items()]
+    for position, part in summary.slices.get("turn", {}).items():
+        for name, value in part.scores.items():
+            metrics.append((f"by_turn/{name}", value, int(position)))
+    return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in metrics]
+
+
+def _list_usage(summary: RunSummary) -> dict[str, float]:
+    """List the usage of each stage and of all; without tokens if no language model was asked."""
+    total = sum(summary.usage.values(), Usage())
+    counters = [name for name in asdict(total) if total.tokens or not name.endswith("_tokens")]
+    values = {}
+    for stage, usage in {**summary.usage, "all": total}.items():
+        for name in counters:
+            values[f"usage/{stage}/{name}"] = float(getattr(usage, name))
+    return values
 
 
 def find_factors(sweep: Sweep) -> dict[str, str]:
-    """The factors that a grid varies -> their levels, as one text."""
-    levels: dict[str, dict[str, None]] = {}
-    for override in (each for cell in sweep.cells for each in cell.overrides):
-        key, _, value = override.lstrip("+").partition("=")
-        levels.setdefault(key, {})[value] = None
-    return {key: ", ".join(found) for key, found in levels.items() if len(found) > 1}
+    """Return factor -> its levels, as one text, of the factors that a grid varies."""
+    levels: dict[str, list[str]] = {}
+    for cell in sweep.cells:
+        for override in cell.overrides:
+            factor, _, level = override.lstrip("+").partition("=")
+            known = levels.setdefault(factor, [])
+            if level not in known:
+                known.append(level)
+    return {factor: ", ".join(known) for factor, known in levels.items() if len(known) > 1}
 
 
 @cache
@@ -169,18 +178,16 @@ def _read_versions() -> tuple[tuple[str, str], ...]:
 
 
 def version_tags() -> dict[str, str]:
-    """Tags with the versions of libraries, and with the commit where convrag runs from a git
-    checkout.
-    """
+    """Return tags with the versions of libraries, and the commit if convrag is a git checkout."""
     return dict(_read_versions())
 
 
 def clip_text(text: str, length: int) -> str:
-    """At most so many characters of a text, without control characters; an ellipsis ends one that
-    is cut off.
-    """
+    """Cut a text to a length, with an ellipsis, and remove control characters."""
     text = make_printable(text)
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    if len(text) <= length:
+        return text
+    return f"{text[: length - 1]}…"
 
 
 def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

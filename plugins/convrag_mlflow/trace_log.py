@@ -1,4 +1,4 @@
-"""Writes turns to MLflow as traces, and deletes the traces of a run that another one replaces."""
+"""Writes turns to MLflow as traces, and deletes the traces of runs that are replaced."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ _NAMES = {
     "cost": "mlflow.llm.cost",
     "model": "mlflow.llm.model",
 }
-"""Attributes that MLflow has names for: it shows them, and counts by them."""
+"""Attributes of spans -> the names by which MLflow shows and counts them."""
 
 _BATCH = 20  # turns whose spans are written at once
 _DELETED = 100  # traces that MLflow deletes at once
@@ -41,9 +41,9 @@ class TraceLog:
     """The traces of an experiment.
 
     Args:
-        client: of the tracking address.
+        client: the client of the tracking address.
         experiment: the experiment's id.
-        secret: an address whose user and password no trace may show; None for one that has none.
+        secret: an address whose user and password no trace may show; None if it has none.
     """
 
     def __init__(self, client: MlflowClient, experiment: str, secret: str | None = None) -> None:
@@ -56,8 +56,8 @@ class TraceLog:
         """Write turns as traces.
 
         Args:
-            turns: as `TurnTrace` hands them on.
-            run_id: the run's; empty for turns of conversations, which belong to none.
+            turns: the turns, as `make_trace` returns them.
+            run_id: the id of their run; empty for turns of conversations.
 
         Raises:
             MlflowException: the address cannot be used, or takes no traces: a server before MLflow
@@ -74,7 +74,7 @@ class TraceLog:
             )
 
     def delete(self, run_id: str) -> None:
-        """Delete the traces of a run; a warning says where that could not be done."""
+        """Delete the traces of a run; if that fails, a warning says so."""
         try:
             while found := self._client.search_traces(
                 locations=[self._experiment],
@@ -99,14 +99,17 @@ class TraceLog:
     def _make_trace(self, turn: Row, run_id: str, clear: Clear) -> tuple[TraceInfo, list[Span]]:
         turn = clear_all(turn, clear)
         number = uuid4()
-        trace_id, root = f"tr-{number.hex}", turn["spans"][0]
+        trace_id = f"tr-{number.hex}"
+        root = turn["spans"][0]
         metadata = {
             "mlflow.sourceRun": run_id,
             "mlflow.trace.session": _name_session(turn["conversation"], run_id),
             "mlflow.trace_schema.version": "3",
-            "mlflow.trace.tokenUsage": json.dumps(turn["tokens"]) if turn["tokens"] else "",
-            "mlflow.trace.cost": json.dumps(turn["cost"]) if turn["cost"] else "",
         }
+        if turn["tokens"]:
+            metadata["mlflow.trace.tokenUsage"] = json.dumps(turn["tokens"])
+        if turn["cost"]:
+            metadata["mlflow.trace.cost"] = json.dumps(turn["cost"])
         info = TraceInfo(
             trace_id=trace_id,
             trace_location=TraceLocation.from_experiment_id(self._experiment),
@@ -125,20 +128,24 @@ class TraceLog:
 
 
 def _name_session(conversation: str, run_id: str) -> str:
-    """`moon-basics (3f2a91bc)`: MLflow's page shows a session of all runs, which have the same
-    conversations.
+    """Name the session of a conversation, in a run `moon-basics (3f2a91bc)`.
+
+    Several runs have the same conversations, and MLflow's page would show them as one session.
     """
-    return (
-        f"{clip_text(conversation, 200)} ({run_id[:8]})" if run_id else clip_text(conversation, 240)
-    )
+    if not run_id:
+        return clip_text(conversation, 240)
+    return f"{clip_text(conversation, 200)} ({run_id[:8]})"
 
 
 def _make_span(span: Row, trace_id: str, number: bytes, place: int) -> Span:
-    events, error = span["events"], span["error"]
+    """Make a span of a trace, which has an id in two forms; `place` is the span's place in it."""
+    error = span["error"]
+    events = dict(span["events"])
     if error:
-        events = {**events, "exception": {"exception.message": error}}
-    given = {_NAMES.get(name, name): value for name, value in span["attributes"].items()}
-    attributes = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items()}
+        events["exception"] = {"exception.message": error}
+    attributes = {"mlflow.traceRequestId": json.dumps(trace_id)}
+    for name, value in span["attributes"].items():
+        attributes[_NAMES.get(name, name)] = json.dumps(value, ensure_ascii=False)
     return Span.from_dict(
         {
             "trace_id": b64encode(number).decode(),
@@ -148,10 +155,10 @@ def _make_span(span: Row, trace_id: str, number: bytes, place: int) -> Span:
             "start_time_unix_nano": span["start"],
             "end_time_unix_nano": span["end"],
             "status": {"code": f"STATUS_CODE_{'ERROR' if error else 'OK'}", "message": error},
-            "attributes": {**attributes, "mlflow.traceRequestId": json.dumps(trace_id)},
+            "attributes": attributes,
             "events": [
-                {"name": name, "time_unix_nano": span["end"], "attributes": told}
-                for name, told in events.items()
+                {"name": name, "time_unix_nano": span["end"], "attributes": fields}
+                for name, fields in events.items()
             ],
         }
     )

@@ -1,4 +1,4 @@
-"""`tracker=mlflow` and `tracker=auto`: what is logged at which event."""
+"""`tracker=mlflow` and `tracker=auto`: the events at which something is logged."""
 
 import logging
 import time
@@ -12,15 +12,10 @@ from convrag import Question, Report, Run, RunSummary, Tracker, TurnRecord, hook
 from convrag.sdk.files import writing
 from convrag.sdk.output.turn_spans import TurnTrace
 from convrag.sdk.types import Sweep
-from convrag_mlflow.connection import (
-    MODULES,
-    Connection,
-    find_problem,
-    make_folder,
-    redact_uri,
-    resolve_uri,
-)
-from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, describe_options, make_trace
+from convrag_mlflow.addresses import make_folder, redact_uri, resolve_uri
+from convrag_mlflow.connection import MODULES, Connection, find_problem
+from convrag_mlflow.stage_options import describe_options
+from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, make_trace
 
 log = logging.getLogger(__name__)
 
@@ -66,42 +61,45 @@ class MlflowTracker(Tracker):
 
     @cached_property
     def _problem(self) -> str:
-        """Why nothing can be logged; with `tracker=mlflow`, `check` has refused it."""
+        """The reason why nothing can be logged; empty if it can."""
         return find_problem()
 
     def check(self) -> Iterable[str]:
-        """Whether all that logs is installed."""
+        """Say what has to be installed."""
         if self._problem:
             yield self._problem
 
     @hookimpl
     def convrag_conversations_started(self, config: Mapping[str, Any], model: str) -> None:
-        """Make the turns of a pipeline traces; a server is connected to at once, a database in a
-        thread.
+        """Begin to write the turns of a pipeline as traces.
+
+        A server is connected to at once, a database in a thread.
         """
-        if self.traces and not self._problem:
-            self._check_address(self._conversations.connection)
-            self._conversations.start()  # MLflow is imported while the first question is typed
-            tags = {"convrag.configuration": describe_options(config), "convrag.model": model}
-            self._takers[id(config)] = lambda turn, record: self._conversations.add(
-                make_trace(turn, record, tags)
-            )
+        if not self.traces or self._problem:
+            return
+        self._check_address(self._conversations.connection)
+        self._conversations.start()  # MLflow is imported while the first question is typed
+        tags = {"convrag.configuration": describe_options(config), "convrag.model": model}
+
+        def write(turn: TurnTrace, record: TurnRecord) -> None:
+            self._conversations.add(make_trace(turn, record, tags))
+
+        self._takers[id(config)] = write
 
     @hookimpl
     def convrag_conversations_ended(self, seconds: float) -> str | None:
-        """Wait until all turns are written; where they can be seen, or that they could not be
-        written in time.
+        """Wait until all turns are written, and say where they can be seen.
+
+        A warning says how many could not be written in time.
         """
-        if left := self._conversations.flush(seconds):
-            log.warning(
-                "the traces of %d turns are not in MLflow: it has not taken them in %.1f s",
-                left,
-                seconds,
-            )
+        left = self._conversations.flush(seconds)
+        if left:
+            message = "the traces of %d turns are not in MLflow: it has not taken them in %.1f s"
+            log.warning(message, left, seconds)
             return None
-        return (
-            self._conversations.connection.describe() if self._conversations.has_written else None
-        )
+        if not self._conversations.has_written:
+            return None
+        return self._conversations.connection.describe()
 
     @hookimpl
     def convrag_turn_started(self, question: Question, config: Mapping[str, Any]) -> None:
@@ -118,20 +116,25 @@ class MlflowTracker(Tracker):
     @hookimpl
     def convrag_turn_ended(self, question: Question, record: TurnRecord) -> None:
         """Note that a turn has ended; one of a conversation is written."""
-        if turn := self._running.pop(id(question), None):
-            turn.end()
-            if take := self._takers.get(id(turn.config)):
-                take(turn, record)
+        turn = self._running.pop(id(question), None)
+        if turn is None:
+            return
+        turn.end()
+        take = self._takers.get(id(turn.config))
+        if take:
+            take(turn, record)
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
-        """Note when the run starts. Raises ConfigError where the address cannot be used."""
-        if not self._problem:
-            self._check_address(self._connection)
-            self._started[run.folder] = _now()
-            if self.traces:
-                turns = self._turns[run.folder] = RunTurns()
-                self._takers[id(run.config)] = turns.note
+        """Note when the run starts. Raises ConfigError if the address cannot be used."""
+        if self._problem:
+            return
+        self._check_address(self._connection)
+        self._started[run.folder] = _now()
+        if self.traces:
+            turns = RunTurns()
+            self._turns[run.folder] = turns
+            self._takers[id(run.config)] = turns.note
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
@@ -146,7 +149,8 @@ class MlflowTracker(Tracker):
             return None if run.sweep else f"Not logged to MLflow: {self._problem}"
         try:
             ended = _now()
-            experiment, run_id = self._connection.open(), self._start_run(run)
+            experiment = self._connection.open()
+            run_id = self._start_run(run)
             experiment.finish_run(run_id, run.folder, summary, files=self.files, ended=ended)
         except Exception as error:
             return self._explain(error)
@@ -154,8 +158,9 @@ class MlflowTracker(Tracker):
 
     @hookimpl
     def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
-        """Log a failed run with its error. One that was interrupted ends at once: importing MLflow
-        takes seconds.
+        """Log a failed run with its error.
+
+        An interrupted one is not logged: it has to end at once, and importing MLflow takes seconds.
         """
         try:
             if not interrupted and not self._problem:
@@ -168,11 +173,9 @@ class MlflowTracker(Tracker):
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
-        """Create the grid's parent run, or go on in the one that an earlier start of the same grid
-        has made.
-        """
+        """Create the grid's parent run, or continue that of an earlier start of the same grid."""
         if not self._problem:
-            from convrag_mlflow.experiment import GridRuns
+            from convrag_mlflow.grid_runs import GridRuns
 
             with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
                 GridRuns(self._connection.open(), sweep, files=self.files).start()
@@ -185,7 +188,7 @@ class MlflowTracker(Tracker):
                 f"Not logged to MLflow: {self._problem}. The same command logs what is there, then."
             )
         try:
-            from convrag_mlflow.experiment import GridRuns
+            from convrag_mlflow.grid_runs import GridRuns
 
             GridRuns(self._connection.open(), sweep, files=self.files).finish()
         except Exception as error:
@@ -213,30 +216,29 @@ class MlflowTracker(Tracker):
             turns.close()
 
     def _check_address(self, connection: Connection) -> None:
-        """Raise ConfigError where the address cannot be used; a server is connected to."""
+        """Raise ConfigError if the address cannot be used. A server is connected to."""
         if resolve_uri(self.uri)[1] is None:
             connection.open()
         else:
             make_folder(self.uri)
 
     def _explain(self, error: Exception) -> str:
-        """A line for the user: why something is not logged."""
-        return f"Not logged to MLflow: {self._connection.explain(error)}. The same command again logs it."
+        """Return a line for the user that says why something is not logged."""
+        reason = self._connection.explain(error)
+        return f"Not logged to MLflow: {reason}. The same command again logs it."
 
 
 class AutoTracker(MlflowTracker):
-    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files."""
+    """Log to MLflow as `tracker=mlflow` does if it is installed; otherwise log nothing."""
 
     requires: ClassVar[Mapping[str, str]] = {}
 
     def check(self) -> Iterable[str]:
-        """Why there can be no traces. Nothing else stops a run: where MLflow cannot log, its last
-        line says so.
-        """
+        """Say why there can be no traces. Without MLflow, a run's last line says so."""
         if self.traces and self._problem:
             yield f"{{place}}.traces=true: {self._problem}"
 
 
 def _now() -> int:
-    """In milliseconds since 1970."""
+    """Return the time in milliseconds since the epoch."""
     return int(time.time() * 1000)

@@ -1,4 +1,4 @@
-"""Turns as traces: kept for the run's end or, in conversations, written in a thread."""
+"""Turns as traces: stored until the run's end or, in conversations, written in a thread."""
 
 import atexit
 import json
@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from queue import Full, Queue
 from tempfile import TemporaryFile
-from typing import Any
 
 from convrag import TurnRecord
-from convrag.sdk.output.spans import Row, count_usage, get_option
+from convrag.sdk.output.spans import Row, count_usage
 from convrag.sdk.output.turn_spans import TurnTrace
-from convrag.sdk.tasks.turns import Stages
 from convrag.sdk.types import Usage
 from convrag_mlflow.connection import Connection
 
@@ -21,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class RunTurns:
-    """The traces of a run's turns; they wait in a file without a name, since a run is logged when it has ended."""
+    """The traces of a run's turns, in a file without a name: a run is logged when it has ended."""
 
     def __init__(self) -> None:
         self._ended: dict[tuple[str, str], TurnTrace] = {}
@@ -32,9 +30,7 @@ class RunTurns:
         self._ended[record.conversation_id, record.turn_id] = turn
 
     def add(self, record: TurnRecord) -> None:
-        """Keep a turn with all that its record says now; one that this run has not asked is left
-        out.
-        """
+        """Store a turn with its complete record; one that this run has not asked is left out."""
         if turn := self._ended.pop((record.conversation_id, record.turn_id), None):
             self._file.write(f"{json.dumps(make_trace(turn, record))}\n")
 
@@ -51,8 +47,12 @@ class RunTurns:
 def make_trace(
     turn: TurnTrace, record: TurnRecord, further_tags: Mapping[str, str] | None = None
 ) -> Row:
-    """A turn as plain data: "conversation", "question", "answer", "error", "tags", "tokens", "cost"
-    and "spans".
+    """Describe a turn as plain data, with its tags and spans.
+
+    Args:
+        turn: the stages of the turn, with their times.
+        record: the record of the turn.
+        further_tags: tags to add.
     """
     counted = count_usage(sum(record.usage.values(), Usage()))
     tags = {
@@ -78,52 +78,48 @@ def make_trace(
 
 
 SUFFIX = " conversations"
-"""Stands behind the experiment's name. In the experiment of the runs, MLflow would list these turns
-among theirs.
+"""The end of the name of the experiment of conversations.
+
+In the experiment of the runs, MLflow would list their turns among those of the runs.
 """
 
-MOST = 500
-"""Turns that may wait to be written; others are dropped."""
+MAX_WAITING = 500
+"""The number of turns that may wait to be written; others are dropped."""
 
 PROGRAM_SECONDS = 30.0
-"""How long the end of a program waits until its turns are written."""
-
-_TOLD = ("dataset", "llm", *Stages._fields)
+"""The time that the end of a program waits until its turns are written."""
 
 
 class TraceWriter:
-    """Writes turns to an experiment in a thread, in their order: no answer waits for a database.
+    """Writes turns to an experiment in a thread, in order, so that no answer waits for a database.
 
-    What cannot be written is dropped, with one warning.
+    Turns that cannot be written are dropped, with one warning.
 
     Args:
-        connection: to the experiment; the thread opens it.
+        connection: the experiment; the thread connects to it.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.has_written = False
-        self._waiting: Queue[Row] = Queue(MOST)
+        self._waiting: Queue[Row] = Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
         self._warned = False
         self._given_up = False
 
     def start(self) -> None:
-        """Begin to connect, if that has not begun. The end of the program then waits for what it
-        has added.
-        """
-        if self._thread is None:
-            for name in (
-                "thread",
-                "process",
-            ):  # MLflow needs them, and once a program ends they refuse to load
-                import_module(f"concurrent.futures.{name}")
-            atexit.register(self._finish)
-            self._thread = threading.Thread(target=self._run, name="mlflow", daemon=True)
-            self._thread.start()
+        """Begin to connect, unless that has begun. The end of the program waits for added turns."""
+        if self._thread is not None:
+            return
+        # MLflow needs these modules, and once a program ends they refuse to load
+        import_module("concurrent.futures.thread")
+        import_module("concurrent.futures.process")
+        atexit.register(self._finish)
+        self._thread = threading.Thread(target=self._run, name="mlflow", daemon=True)
+        self._thread.start()
 
     def add(self, turn: Row) -> None:
-        """Have a turn written soon that has ended."""
+        """Let a turn that has ended be written soon."""
         try:
             self._waiting.put_nowait(turn)
         except Full:
@@ -131,20 +127,23 @@ class TraceWriter:
 
     def flush(self, seconds: float) -> int:
         """Wait until all turns are written, at most so many seconds; return how many are not."""
-        with self._waiting.all_tasks_done:
-            self._waiting.all_tasks_done.wait_for(
-                lambda: not self._waiting.unfinished_tasks, seconds
-            )
-            self._given_up = self._waiting.unfinished_tasks > 0
-            return self._waiting.unfinished_tasks
+        waiting = self._waiting
+        with waiting.all_tasks_done:
+            waiting.all_tasks_done.wait_for(lambda: not waiting.unfinished_tasks, seconds)
+            left = waiting.unfinished_tasks
+        self._given_up = left > 0
+        return left
 
     def _finish(self) -> None:
         """Wait at the end of the process, unless `flush` has waited in vain already."""
-        if not self._given_up and (left := self.flush(PROGRAM_SECONDS)):
+        if self._given_up:
+            return
+        left = self.flush(PROGRAM_SECONDS)
+        if left:
             self._warn_once(f"{left} were not written in {PROGRAM_SECONDS:.0f} s")
 
     def _run(self) -> None:
-        self._try_to_write()  # nothing yet: it connects
+        self._try_to_write()  # connects
         while True:
             self._try_to_write(self._waiting.get())
             self._waiting.task_done()
@@ -152,7 +151,8 @@ class TraceWriter:
     def _try_to_write(self, *turns: Row) -> None:
         try:
             self.connection.open().traces.write(turns)
-            self.has_written |= bool(turns)
+            if turns:
+                self.has_written = True
         except Exception as error:  # no trace is worth a turn
             self._warn_once(self.connection.explain(error))
 
@@ -162,10 +162,3 @@ class TraceWriter:
             log.warning(
                 "the traces of turns of conversations are not in MLflow, or not all: %s", reason
             )
-
-
-def describe_options(config: Mapping[str, Any]) -> str:
-    """`dataset=sample llm=extractive memory=all rewriter=last_n ...`: the options of the stages of
-    a turn.
-    """
-    return " ".join(f"{group}={option}" for group in _TOLD if (option := get_option(config, group)))

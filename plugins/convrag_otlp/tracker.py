@@ -1,4 +1,4 @@
-"""`tracker=otlp`: when a turn is noted, and when its spans are sent."""
+"""`tracker=otlp`: the events at which a turn is noted, and its spans are sent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from convrag.sdk.output.turn_spans import TurnTrace
 if TYPE_CHECKING:
     from convrag_otlp.sending import Sender
 
-ADDRESSES = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
-"""The environment variables that name the collector; without them it is on this machine, at port
-4318.
-"""
+ADDRESS_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+"""The environment variables that name the collector, the first one that is set."""
+
+_DEFAULT_ADDRESS = "http://localhost:4318"
 
 
 class OtlpTracker(Tracker):
@@ -50,7 +50,9 @@ class OtlpTracker(Tracker):
     def _sender(self) -> Sender:
         from convrag_otlp.sending import Sender
 
-        address = next(filter(None, map(os.environ.get, ADDRESSES)), "http://localhost:4318")
+        address = _DEFAULT_ADDRESS
+        for variable in reversed(ADDRESS_VARIABLES):
+            address = os.environ.get(variable) or address
         return Sender(address, content=self.content)
 
     @hookimpl
@@ -70,10 +72,12 @@ class OtlpTracker(Tracker):
     @hookimpl
     def convrag_turn_ended(self, question: Question, record: TurnRecord) -> None:
         """Hand the turn to the thread that sends."""
-        turn, agent = self._running.pop(id(question), (None, ""))
-        if turn:
-            turn.end()
-            self._sender.add(turn.make(record), record.conversation_id, agent)
+        running = self._running.pop(id(question), None)
+        if running is None:
+            return
+        turn, agent = running
+        turn.end()
+        self._sender.add(turn.make(record), record.conversation_id, agent)
 
     @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
@@ -87,5 +91,5 @@ class OtlpTracker(Tracker):
 
     @hookimpl
     def convrag_conversations_ended(self, seconds: float) -> str | None:
-        """Wait until the turns are sent, at most so many seconds; say how many were, and where to."""
+        """Wait until the turns are sent, at most so many seconds; say how many, and where to."""
         return self._sender.flush(seconds) if "_sender" in self.__dict__ else None

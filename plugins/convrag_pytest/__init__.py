@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Let go of what a contract's fixtures have made: pytest keeps the object of each test until
-    the last has ended.
+    """Let go of the stages that a contract's fixtures have made.
+
+    pytest keeps the object of each test until the last one has ended.
     """
     try:
         return (yield)
@@ -56,10 +57,10 @@ def convrag_dataset() -> TinyDataset:
 
 @pytest.fixture
 def convrag_llm() -> RecordedLLM:
-    """A language model that repeats what was recorded; `convrag_llm.replies["part of a prompt"] =
-    ...` adds to it.
+    """A language model with recorded replies.
 
-    To any other prompt it says "Is copper better for kettles?".
+    `convrag_llm.replies["part of a prompt"] = ...` adds one. To any other prompt it replies "Is
+    copper better for kettles?".
     """
     from convrag.testing import RecordedLLM
 

@@ -21,8 +21,8 @@ def convrag_register(register: Register) -> None:
         "task",
         "serve",
         "convrag_web.server.task:ServeTask",
-        "Serve conversations over HTTP: a chat page in the browser, OpenAI's protocol "
-        "below /v1, and an API below /api.",
+        "Serve conversations over HTTP: a chat page, OpenAI's protocol below /v1, an API "
+        "below /api.",
     )
 
 

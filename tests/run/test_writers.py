@@ -16,17 +16,9 @@ from convrag.api.evidence import Evidence, EvidenceItem
 from convrag.api.passages import Hit, Passage
 from convrag.api.queries import Query
 from convrag.api.records import TurnRecord, Usage
-from convrag.run.records import (
-    UNFINISHED,
-    Writers,
-    break_ties,
-    format_beir_line,
-    format_trec_lines,
-    from_json,
-    open_run_folder,
-    read_records,
-    to_json,
-)
+from convrag.run.records import from_json, read_records, to_json
+from convrag.run.run_folder import UNFINISHED, open_run_folder
+from convrag.run.writers import Writers, break_ties, format_beir_line, format_trec_lines
 
 
 def record() -> TurnRecord:

@@ -9,14 +9,9 @@ import pytest
 from convrag.api.passages import Hit, Passage
 from convrag.api.queries import Query
 from convrag.api.records import RunSummary, TurnRecord, Usage
+from convrag.score.endings import describe_gaps, label_state
 from convrag.score.scoring import Scores
-from convrag.score.summary import (
-    describe_gaps,
-    format_summary,
-    label_state,
-    read_summary,
-    summarize,
-)
+from convrag.score.summary import format_summary, read_summary, summarize
 
 TIMINGS = {"rewriter": 0.1, "retriever": 0.1, "reranker": 0.1}
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from convrag.api.errors import RunStopped
 from convrag.api.records import TurnRecord, Usage
 from convrag.api.stages import Metrics
-from convrag.score import scoring
+from convrag.score import bootstrap
+from convrag.score.bootstrap import bootstrap_intervals
 from convrag.score.measuring import measure
-from convrag.score.scoring import Scores, bootstrap_intervals
+from convrag.score.scoring import Scores
 from convrag.store.usage import add_usage
 
 
@@ -189,12 +190,12 @@ def test_many_conversations_take_little_memory_and_chunks_change_nothing(
 ) -> None:
     sums, sizes = np.random.default_rng(1).random((40, 2)), np.ones((40, 2))
     whole = bootstrap_intervals(sums, sizes)
-    monkeypatch.setattr(scoring, "_DRAWS", 40 * 7)
+    monkeypatch.setattr(bootstrap, "_DRAWS", 40 * 7)
     assert bootstrap_intervals(sums, sizes) == pytest.approx(whole, rel=1e-12), (
         "BLAS adds up other sizes otherwise"
     )
     monkeypatch.undo()
-    monkeypatch.setattr(scoring, "RESAMPLES", 60)
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 60)
     many = np.random.default_rng(1).random((100_000, 1))
     tracemalloc.start()
     bootstrap_intervals(many, np.ones_like(many))

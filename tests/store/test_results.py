@@ -14,7 +14,9 @@ import toys
 from convrag import Answer, Completion, Conversations, ConvragError, Store
 from convrag.api.stage import remembered
 from convrag.concurrency.streaming import current_listener, listen_with
-from convrag.run.records import RunFolder, TurnRecords, Writers, read_records, to_json
+from convrag.run.records import TurnRecords, read_records, to_json
+from convrag.run.run_folder import RunFolder
+from convrag.run.writers import Writers
 from convrag.store.files import write_atomically
 from convrag.store.remember import remember
 from convrag.store.values import ArrayCodec

@@ -20,8 +20,10 @@ from starlette.types import ASGIApp
 
 from commands import LIBRARIES, StartedCommand
 from convrag import Conversations
-from convrag_web.server.app import Access, make_app
-from convrag_web.server.served_models import ModelOptions, ServedModels, build_models
+from convrag_web.server.app import make_app
+from convrag_web.server.guard import Access
+from convrag_web.server.served_model import ModelOptions
+from convrag_web.server.served_models import ServedModels, build_models
 from convrag_web.server.serving import TurnServer, bind_socket
 from convrag_web.server.task import ServeTask
 

@@ -7,16 +7,16 @@ from convrag.run.manifest import (
     read_hydra_config as read_hydra_config,
     read_overrides as read_overrides,
 )
-from convrag.run.records import (
-    break_ties as break_ties,
-    format_trec_lines as format_trec_lines,
-    read_records as read_records,
-    round_to_single_precision as round_to_single_precision,
-)
+from convrag.run.passage_lookup import PassageLookup as PassageLookup
+from convrag.run.records import read_records as read_records
 from convrag.run.run_result import read_scores as read_scores
 from convrag.run.runner import (
     evaluate_records as evaluate_records,
     run_experiment as run_experiment,
 )
-from convrag.run.workers import PassageLookup as PassageLookup
+from convrag.run.writers import (
+    break_ties as break_ties,
+    format_trec_lines as format_trec_lines,
+    round_to_single_precision as round_to_single_precision,
+)
 from convrag.turn.observers import Observers as Observers

@@ -1,18 +1,18 @@
 """The scores of a run, and how they are shown."""
 
-from convrag.score.measuring import measure as measure
-from convrag.score.scoring import (
+from convrag.score.bootstrap import (
     LEAST as LEAST,
     RESAMPLES as RESAMPLES,
     TOO_FEW as TOO_FEW,
     bootstrap_intervals as bootstrap_intervals,
 )
-from convrag.score.summary import (
+from convrag.score.endings import (
     describe_ending as describe_ending,
     describe_gaps as describe_gaps,
     label_state as label_state,
-    read_summary as read_summary,
 )
+from convrag.score.measuring import measure as measure
+from convrag.score.summary import read_summary as read_summary
 from convrag.score.summary_page import (
     ADVICE as ADVICE,
     list_cut_replies as list_cut_replies,

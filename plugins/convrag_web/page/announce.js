@@ -1,4 +1,4 @@
-/** Tells screen readers what has happened: a finished answer once, rather than each of its pieces. */
+/** Tells screen readers what has happened: each answer once, when it is finished. */
 
 import { make } from "../view/dom.js";
 

@@ -1,4 +1,4 @@
-/** One answer: the query, what is happening, the text as it comes, and afterwards its sources and actions. */
+/** One answer: its query, its progress, its text as it comes, and then its sources and actions. */
 
 import { make } from "../view/dom.js";
 import { announce } from "./announce.js";
@@ -19,9 +19,12 @@ export class AnswerView {
   /**
    * @param {import("./conversation.js").Conversation} conversation
    * @param {string} question
-   * @param {{place: number, label?: string, openPassage: Function, openInside: Function, onChange: Function}} options
-   *     place: of the turn in the conversation's records; label: names the configuration where two are compared;
-   *     onChange: is called when a turn begins, when its conversation has an id, and when it has ended
+   * @param {{place: number, label?: string, openPassage: Function, openInside: Function,
+   *     onChange: Function}} options
+   *     place: of the turn in the conversation's records; label: names the configuration where
+   *       two are compared;
+   *     onChange: is called when a turn begins, when its conversation has an id, and when it has
+   *       ended
    */
   constructor(conversation, question, options) {
     this.conversation = conversation;
@@ -33,17 +36,29 @@ export class AnswerView {
     this.sources = make("div", { class: "all-sources" });
     this.actions = make("div", { class: "actions" });
     this.name = options.label ? `Answer of ${options.label}` : "Answer";
-    this.element = make("div", { class: "answer", role: "group", "aria-label": this.name, tabindex: "-1" });
+    this.element = make("div", {
+      class: "answer",
+      role: "group",
+      "aria-label": this.name,
+      tabindex: "-1",
+    });
     this.status = new Status(this.element);
     if (options.label) this.element.append(make("h3", { class: "label" }, options.label));
-    this.element.append(this.queryLine.element, this.text, this.status.element, this.notices, this.sources, this.actions);
+    this.element.append(
+      this.queryLine.element,
+      this.text,
+      this.status.element,
+      this.notices,
+      this.sources,
+      this.actions,
+    );
   }
 
   get earlier() {
     return this.conversation.records.slice(0, this.options.place);
   }
 
-  /** The record that the server keeps of this turn; none for a turn in progress, or one that was stopped. */
+  /** The stored record of this turn; none while it is in progress, or if it was stopped. */
   get record() {
     return this.conversation.records[this.options.place];
   }
@@ -53,12 +68,14 @@ export class AnswerView {
     return this.conversation.awaits(this.options.place);
   }
 
-  /** Whether another window has continued the conversation: the server counts more turns, or has ended this one. */
+  /** Whether another window has continued the conversation, or ended this turn. */
   get stale() {
     return this.gone || (Boolean(this.record) && this.record.turn !== this.options.place + 1);
   }
 
-  get running() { return Boolean(this.controller); }
+  get running() {
+    return Boolean(this.controller);
+  }
 
   /** Shows the record that the server keeps. */
   show() {
@@ -67,13 +84,21 @@ export class AnswerView {
     this.queryLine.show(record, this.earlier);
     this.written = record.agent_response;
     this.renderText(record);
-    const fallbacks = Object.entries(record.fallbacks ?? {}).filter(([stage]) => stage !== "rewriter");
-    fill(this.notices, ...fallbacks.map(([stage, reason]) => makeNotice(`The ${stage} fell back: ${reason}`)));
+    const fallbacks = Object.entries(record.fallbacks ?? {}).filter(
+      ([stage]) => stage !== "rewriter",
+    );
+    fill(
+      this.notices,
+      ...fallbacks.map(([stage, reason]) => makeNotice(`The ${stage} fell back: ${reason}`)),
+    );
     if (record.error) this.addFailure("There is no answer to this question.", record.error);
     this.showFooter();
   }
 
-  /** The last turn can be answered again. One that is not kept cannot, once another question was asked. */
+  /**
+   * Only the last turn can be answered again, and one that is not stored only until the next
+   * question.
+   */
   setLast(last) {
     this.last = last;
     if (!last && !this.record) {
@@ -84,7 +109,7 @@ export class AnswerView {
     this.queryLine.setEditable(last);
   }
 
-  /** Answers the question, or answers it again; `follow` takes up what the server does. A turn in progress gives way. */
+  /** Answers the question, or answers it again; with `follow`, takes up the turn in progress. */
   async run({ query, follow = false } = {}) {
     const free = this.stop();
     const controller = (this.controller = new AbortController());
@@ -98,7 +123,8 @@ export class AnswerView {
       }
     } catch (error) {
       this.gone = follow && error.status === 404; // it has ended meanwhile
-      if (this.controller === controller && !this.gone) this.fail(error, controller.signal.aborted || error.code === "cancelled");
+      if (this.controller === controller && !this.gone)
+        this.fail(error, controller.signal.aborted || error.code === "cancelled");
     }
     if (this.controller !== controller) return; // another query took its place
     this.controller = this.conversation.inProgress = null;
@@ -110,7 +136,8 @@ export class AnswerView {
   async stop() {
     if (!this.running) return;
     this.controller.abort();
-    if (this.conversation.begun) await stopTurn(this.conversation.info.id).catch(() => {}); // the next request tells
+    // The next request tells
+    if (this.conversation.begun) await stopTurn(this.conversation.info.id).catch(() => {});
   }
 
   startOver() {
@@ -145,7 +172,11 @@ export class AnswerView {
     if (!stays) this.conversation.records[this.options.place] = record;
     this.show();
     if (stays) this.addFailure("There was no new answer; the former one stays.", record.error);
-    announce(record.error ? `There is no answer: ${record.error}` : `${this.name}: ${this.text.textContent}`);
+    announce(
+      record.error
+        ? `There is no answer: ${record.error}`
+        : `${this.name}: ${this.text.textContent}`,
+    );
   }
 
   fail(error, stopped) {
@@ -153,21 +184,25 @@ export class AnswerView {
     fill(this.notices);
     if (this.record) this.show();
     const lost = error instanceof ConnectionLost;
-    const said = [sayWhatIsKept(stopped, Boolean(this.record), lost), stopped ? "" : error.message];
-    this.addFailure(...said, lost);
-    announce(said.join(" "));
+    const texts = [
+      sayWhatIsKept(stopped, Boolean(this.record), lost),
+      stopped ? "" : error.message,
+    ];
+    this.addFailure(...texts, lost);
+    announce(texts.join(" "));
   }
 
   addFailure(what, why, lost = false) {
     this.notices.append(makeFailure(what, why, () => this.tryAgain(lost)));
   }
 
-  /** Asks again. After a lost connection the server may have gone on with the turn; then that is shown. */
+  /** Asks again, unless the server went on with the turn after the connection was lost. */
   async tryAgain(connectionLost) {
     const before = this.record?.agent_response;
     const lost = connectionLost && (await this.conversation.refresh().catch((error) => error));
     if (lost) return this.fail(lost, false);
-    if (this.record?.agent_response === before) return this.run({ follow: connectionLost && this.awaited });
+    if (this.record?.agent_response === before)
+      return this.run({ follow: connectionLost && this.awaited });
     this.show();
     this.setLast(this.last);
   }
@@ -182,19 +217,34 @@ export class AnswerView {
 
   renderText(record) {
     const finished = record === this.record;
-    const fragment = finished ? renderMarked(this.written, record.unsupported) : renderMarkdown(cutUnfinishedCitation(this.written));
-    const open = (source) => this.options.openPassage(source, record, finished && this.conversation.info.id);
+    const fragment = finished
+      ? renderMarked(this.written, record.unsupported)
+      : renderMarkdown(cutUnfinishedCitation(this.written));
+    const open = (source) =>
+      this.options.openPassage(source, record, finished && this.conversation.info.id);
     linkCitations(fragment, listSources(record, this.earlier), open);
     fill(this.text, fragment);
   }
 
   showFooter() {
-    const { record, conversation: { info: { id } } } = this;
+    const {
+      record,
+      conversation: {
+        info: { id },
+      },
+    } = this;
     const sources = listSources(record, this.earlier);
-    fill(this.sources, ...renderSources(sources, (source) => this.options.openPassage(source, record, id)));
+    fill(
+      this.sources,
+      ...renderSources(sources, (source) => this.options.openPassage(source, record, id)),
+    );
     const again = this.last && !record.error ? () => this.run() : null;
     const check = () => checkAnswer(id, record, this.notices, () => this.renderText(record));
     const inside = () => this.options.openInside(record, this.earlier);
-    fill(this.actions, ...renderThumbs(id, record, sources), ...renderActions(record, { again, check, inside }));
+    fill(
+      this.actions,
+      ...renderThumbs(id, record, sources),
+      ...renderActions(record, { again, check, inside }),
+    );
   }
 }

@@ -13,29 +13,53 @@ import { nameSource } from "./sources.js";
  * @returns {HTMLElement[]} the cited passages, and those that the model saw without citing them
  */
 export function renderSources(sources, open) {
-  const makeList = (some) => make("ul", { class: "sources" }, ...some.map((source) => make("li", {}, makeButton(source, open))));
+  const makeList = (some) =>
+    make(
+      "ul",
+      { class: "sources" },
+      ...some.map((source) => make("li", {}, makeButton(source, open))),
+    );
   const cited = sources.filter((source) => source.cited);
   const others = sources.filter((source) => !source.cited);
   const parts = [];
-  if (cited.length) parts.push(make("div", { class: "cited-sources" }, make("span", { class: "caption" }, "Sources"), makeList(cited)));
+  if (cited.length)
+    parts.push(
+      make(
+        "div",
+        { class: "cited-sources" },
+        make("span", { class: "caption" }, "Sources"),
+        makeList(cited),
+      ),
+    );
   if (others.length) {
-    const summary = cited.length ? countOf(others.length, "more passage") : countOf(others.length, "passage");
-    parts.push(make("details", { class: "uncited" }, make("summary", {}, `${summary} read, not cited`), makeList(others)));
+    const summary = cited.length
+      ? countOf(others.length, "more passage")
+      : countOf(others.length, "passage");
+    parts.push(
+      make(
+        "details",
+        { class: "uncited" },
+        make("summary", {}, `${summary} read, not cited`),
+        makeList(others),
+      ),
+    );
   }
   return parts;
 }
 
 /**
  * @param {Object} record
- * @param {{again: Function|null, check: Function, inside: Function}} actions `again` is null where the turn cannot be
- *     answered again
+ * @param {{again: Function|null, check: Function, inside: Function}} actions `again` is null where
+ *     the turn cannot be answered again
  * @returns {HTMLElement[]}
  */
 export function renderActions(record, { again, check, inside }) {
   return [
     !record.error && button("Copy", () => copy(record.agent_response), { icon: "copy" }),
     again && button("Regenerate", again, { icon: "again" }),
-    !record.error && record.evidence?.length > 0 && button("Check", check, { icon: "search", title: "Mark what the passages do not support" }),
+    !record.error &&
+      record.evidence?.length > 0 &&
+      button("Check", check, { icon: "search", title: "Mark what the passages do not support" }),
     button("Look inside", inside, { icon: "inside" }),
     make("span", { class: "seconds" }, formatSeconds(sumTimes(record))),
   ];
@@ -43,7 +67,12 @@ export function renderActions(record, { again, check, inside }) {
 
 function makeButton(source, open) {
   const attributes = { type: "button", class: "source", onclick: () => open(source) };
-  return make("button", attributes, make("span", { class: "number" }, String(source.number)), nameSource(source));
+  return make(
+    "button",
+    attributes,
+    make("span", { class: "number" }, String(source.number)),
+    nameSource(source),
+  );
 }
 
 async function copy(text) {
@@ -51,6 +80,7 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     announce("The answer was copied.");
   } catch {
-    announce("The browser does not allow copying."); // without https, on another address than this machine's
+    // Without https, on another address than this machine's
+    announce("The browser does not allow copying.");
   }
 }

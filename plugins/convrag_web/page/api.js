@@ -4,7 +4,9 @@ import { reportLost } from "./connection.js";
 import { readEvents } from "./events.js";
 import { askForToken, authorization } from "./token.js";
 
-/** The server refused a request, or a turn failed; `retryAfter` (seconds) is what a busy server (503) asks for. */
+/**
+ * The server refused a request, or a turn failed; a busy server (503) sets `retryAfter` (seconds).
+ */
 export class ApiError extends Error {
   constructor({ message, code }, status, retryAfter) {
     super(message);
@@ -19,7 +21,10 @@ export class ConnectionLost extends Error {}
 
 const path = (id, rest = "") => `/api/conversations/${encodeURIComponent(id)}${rest}`;
 
-/** @returns {Promise<Array<{id: string, domains: string[], llm: string, examples?: string[], read: string}>>} */
+/**
+ * @returns {Promise<Array<{id: string, domains: string[], llm: string, examples?: string[], read:
+ *     string}>>}
+ */
 export const listModels = async () => (await getJson("/api/models")).models;
 export const listConversations = async (limit, offset) =>
   (await getJson(`/api/conversations?limit=${limit}&offset=${offset}`)).conversations;
@@ -28,13 +33,20 @@ export const createConversation = async (model, domain) =>
   (await request("POST", "/api/conversations", { model, domain })).json();
 export const suggestQuestions = async (id, signal) =>
   (await (await request("POST", path(id, "/suggestions"), {}, signal)).json()).questions;
-/** The sentences of a turn's answer that its passages do not support, as [start, end] in code points. */
+/** The sentences of an answer that its passages do not support: [start, end] in code points. */
 export const checkSupport = async (id, turn) =>
-  (await getJson(path(id, `/turns/${turn}/support`))).unsupported.map(({ start, end }) => [start, end]);
-/** Says whether an answer helped, and what is wrong with it: {helpful, comment?, answer?, wrong?: passage ids}. */
-export const sendFeedback = (id, turn, said) => request("POST", path(id, `/turns/${turn}/feedback`), said);
-/** The document that a passage was cut from, with the passage's place in it. Raises ApiError (404) where there is none. */
-export const readDocument = (id, passage) => getJson(path(id, `/document?passage=${encodeURIComponent(passage)}`));
+  (await getJson(path(id, `/turns/${turn}/support`))).unsupported.map(({ start, end }) => [
+    start,
+    end,
+  ]);
+/** Sends feedback on an answer: {helpful, comment?, answer?, wrong?: ids of passages}. */
+export const sendFeedback = (id, turn, feedback) =>
+  request("POST", path(id, `/turns/${turn}/feedback`), feedback);
+/**
+ * The document of a passage, with the passage's place in it. Raises ApiError (404) if it is gone.
+ */
+export const readDocument = (id, passage) =>
+  getJson(path(id, `/document?passage=${encodeURIComponent(passage)}`));
 /** Ends the turn in progress, and waits for its end. Closing its events ends no turn. */
 export const stopTurn = (id) => request("POST", path(id, "/stop"), {});
 export const resetConversation = (id) => request("POST", path(id, "/reset"), {});
@@ -44,15 +56,20 @@ export const deleteConversation = (id) => request("DELETE", path(id));
 export async function exportConversation(id, format) {
   const reply = await request("GET", path(id, `/export?format=${format}`));
   const [, name] = /filename="?([^";]+)/.exec(reply.headers.get("Content-Disposition") ?? "") ?? [];
-  return { name: name ?? `conversation.${format === "json" ? "json" : "md"}`, content: await reply.blob() };
+  return {
+    name: name ?? `conversation.${format === "json" ? "json" : "md"}`,
+    content: await reply.blob(),
+  };
 }
 
 /**
- * Runs a turn, and yields the server's events: stage, piece, and at the end record. Raises ApiError where the server
- * reports an error, ConnectionLost where the events end early, and AbortError where the signal ends the reading.
+ * Runs a turn, and yields the server's events: stage, piece, and at the end record. Raises ApiError
+ * where the server reports an error, ConnectionLost where the events end early, and AbortError
+ * where the signal ends the reading.
  * @param {string} id of the conversation
- * @param {{question?: string, query?: string, again?: boolean, follow?: boolean}} turn `again` answers the last question
- *     anew; `follow` begins none, and takes up the one in progress, whose events all come
+ * @param {{question?: string, query?: string, again?: boolean, follow?: boolean}} turn `again`
+ *     answers the last question anew; `follow` begins none, and takes up the one in progress, whose
+ *     events all come
  * @param {AbortSignal} signal
  */
 export async function* streamTurn(id, { question, query, again = false, follow = false }, signal) {
@@ -82,7 +99,12 @@ async function request(method, address, body, signal) {
   const json = body === undefined ? {} : { "Content-Type": "application/json" };
   let reply;
   try {
-    reply = await fetch(address, { method, headers: { ...known, ...json }, body: JSON.stringify(body), signal });
+    reply = await fetch(address, {
+      method,
+      headers: { ...known, ...json },
+      body: JSON.stringify(body),
+      signal,
+    });
   } catch (error) {
     throw signal?.aborted ? error : reportedLoss();
   }
@@ -101,7 +123,14 @@ function reportedLoss() {
 
 async function readError(reply) {
   const message = `The server replied ${reply.status}.`;
-  const error = await reply.json().then((body) => body.error ?? { message }, () => ({ message }));
+  const error = await reply.json().then(
+    (body) => body.error ?? { message },
+    () => ({ message }),
+  );
   const wait = Number(reply.headers.get("Retry-After"));
-  return new ApiError(error, reply.status, reply.status === 503 ? Math.min(Math.max(wait || 2, 1), 60) : undefined);
+  return new ApiError(
+    error,
+    reply.status,
+    reply.status === 503 ? Math.min(Math.max(wait || 2, 1), 60) : undefined,
+  );
 }

@@ -19,7 +19,8 @@ import { Welcome } from "./welcome.js";
 class Page {
   constructor() {
     this.inProgress = new Map(); // place -> thread in which an answer is being written
-    this.others = new BroadcastChannel("convrag"); // other windows: the ids of conversations that have changed
+    // Other windows: the ids of conversations that have changed
+    this.others = new BroadcastChannel("convrag");
     this.others.onmessage = ({ data }) => {
       if (this.thread?.ids.some((id) => data.includes(id))) this.takeUp();
       this.list.refresh();
@@ -29,9 +30,16 @@ class Page {
     this.document = new DocumentPanel();
     this.panel = new PassagePanel((source, id, spans) => this.document.open(source, id, spans));
     this.inside = new Inside();
-    this.composer = new Composer((question) => this.ask(question), () => this.thread?.stop());
+    this.composer = new Composer(
+      (question) => this.ask(question),
+      () => this.thread?.stop(),
+    );
     this.banner = new Banner(() => this.handleBack());
-    this.main = make("main", { id: "main", tabindex: "-1" }, make("p", { class: "empty" }, "Loading …"));
+    this.main = make(
+      "main",
+      { id: "main", tabindex: "-1" },
+      make("p", { class: "empty" }, "Loading …"),
+    );
     this.header = new Header({
       openSide: () => this.side.open(),
       compare: (conversation) => this.compare(conversation),
@@ -40,8 +48,22 @@ class Page {
       deleted: () => this.go([]),
       failed: (error) => this.report(error),
     });
-    const middle = make("div", { class: "middle" }, this.header.element, this.banner.element, this.main, this.composer.element);
-    document.body.append(this.side.element, middle, this.panel.element, this.side.drawer, this.inside.element, this.document.element);
+    const middle = make(
+      "div",
+      { class: "middle" },
+      this.header.element,
+      this.banner.element,
+      this.main,
+      this.composer.element,
+    );
+    document.body.append(
+      this.side.element,
+      middle,
+      this.panel.element,
+      this.side.drawer,
+      this.inside.element,
+      this.document.element,
+    );
     document.querySelector(".skip").addEventListener("click", (event) => {
       event.preventDefault(); // the address says which conversation is shown
       this.main.focus();
@@ -67,7 +89,8 @@ class Page {
     this.list.refresh();
     this.list.mark(ids);
     try {
-      if (!ids.length || !this.models) this.models = await listModels(); // the documents may have been read again
+      // The documents may have been read again
+      if (!ids.length || !this.models) this.models = await listModels();
       this.header.comparable = this.models.length > 1;
       if (!ids.length) this.showWelcome();
       else if (this.inProgress.has(this.place)) this.showThread(this.inProgress.get(this.place));
@@ -82,7 +105,8 @@ class Page {
     const { thread } = this;
     if (!thread?.ids.length || thread.running) return;
     const read = await Promise.all(thread.ids.map((id) => Conversation.read(id))).catch(() => []);
-    const newest = ({ inProgress, records }) => JSON.stringify([inProgress, records.length, records.at(-1)?.agent_response]);
+    const newest = ({ inProgress, records }) =>
+      JSON.stringify([inProgress, records.length, records.at(-1)?.agent_response]);
     const changed = read.some((each, at) => newest(each) !== newest(thread.conversations[at]));
     if (changed && thread === this.thread && !thread.running) this.show();
   }
@@ -108,7 +132,8 @@ class Page {
   showThread(thread) {
     this.welcome = null;
     this.thread = thread;
-    const empty = !thread.rows.length && make("p", { class: "empty" }, "Nothing has been asked here yet.");
+    const empty =
+      !thread.rows.length && make("p", { class: "empty" }, "Nothing has been asked here yet.");
     fill(this.main, empty, thread.element);
     this.header.show(thread.conversations);
     this.composer.setRunning(thread.running);
@@ -131,12 +156,13 @@ class Page {
     if (!this.models || this.thread?.running) return;
     this.composer.focus(); // a suggestion that was chosen goes away
     this.banner.clear();
-    if (!this.thread) this.showThread(this.makeThread(this.welcome.choice.map((info) => new Conversation(info))));
+    if (!this.thread)
+      this.showThread(this.makeThread(this.welcome.choice.map((info) => new Conversation(info))));
     this.main.querySelector(".empty")?.remove();
     this.thread.ask(question);
   }
 
-  /** An answer began or has ended, or a new conversation has its id: the address tells it, so that a reload goes on. */
+  /** Shows in the address that an answer began or ended, or that a conversation has got its id. */
   handleChange(thread) {
     const place = formatRoute(thread.ids);
     if (!thread.running) {

@@ -21,7 +21,12 @@ export class Banner {
 
   show(text) {
     this.element.hidden = false;
-    fill(this.element, icon("alert"), make("span", {}, text), button("Hide", () => this.hide(), { icon: "close", iconOnly: true }));
+    fill(
+      this.element,
+      icon("alert"),
+      make("span", {}, text),
+      button("Hide", () => this.hide(), { icon: "close", iconOnly: true }),
+    );
   }
 
   /** Hides what is no longer of interest; that the server is away, stays. */

@@ -6,5 +6,5 @@
  */
 export function listChoices(record) {
   const decision = record.trace?.generator?.decision ?? {};
-  return decision.outcome === "asked" ? decision.choices ?? [] : [];
+  return decision.outcome === "asked" ? (decision.choices ?? []) : [];
 }

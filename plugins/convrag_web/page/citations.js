@@ -6,7 +6,7 @@ import { nameSource } from "./sources.js";
 const CITATION = /\s*\[\s*(\d+(?:\s*[,;]\s*\d+)*)\s*\]/g;
 const UNFINISHED = /\s*\[[\d\s,;]*$/;
 
-/** Leaves out a citation that is still being written at the end of a text, so that it does not flicker. */
+/** Leaves out a citation that is not complete yet at the end of a text: it would flicker. */
 export function cutUnfinishedCitation(text) {
   return text.replace(UNFINISHED, "");
 }
@@ -48,6 +48,11 @@ function cutLastWord(text) {
 
 function makeButton(source, open) {
   const label = `Source ${source.number}: ${nameSource(source)}`;
-  const attributes = { type: "button", class: "citation", "aria-label": label, title: nameSource(source) };
+  const attributes = {
+    type: "button",
+    class: "citation",
+    "aria-label": label,
+    title: nameSource(source),
+  };
   return make("button", { ...attributes, onclick: () => open(source) }, String(source.number));
 }

@@ -12,9 +12,23 @@ export class Composer {
     this.ask = ask;
     this.running = true; // nothing can be asked before `setRunning(false)`
     const label = make("label", { for: "question", class: "visually-hidden" }, "Question");
-    this.input = make("textarea", { id: "question", rows: "1", placeholder: "Ask a question", enterkeyhint: "send" });
-    this.send = button("Send", () => this.submit(), { icon: "send", iconOnly: true, class: "button primary round" });
-    this.stop = button("Stop", stop, { icon: "stop", iconOnly: true, class: "button primary round stop", hidden: true });
+    this.input = make("textarea", {
+      id: "question",
+      rows: "1",
+      placeholder: "Ask a question",
+      enterkeyhint: "send",
+    });
+    this.send = button("Send", () => this.submit(), {
+      icon: "send",
+      iconOnly: true,
+      class: "button primary round",
+    });
+    this.stop = button("Stop", stop, {
+      icon: "stop",
+      iconOnly: true,
+      class: "button primary round stop",
+      hidden: true,
+    });
     this.input.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
@@ -22,10 +36,15 @@ export class Composer {
     });
     this.frame = make("div", { class: "composer-frame" }, label, this.input, this.send, this.stop);
     this.hint = make("p", { class: "hint keys" });
-    this.element = make("section", { class: "composer", "aria-label": "Ask" }, this.frame, this.hint);
+    this.element = make(
+      "section",
+      { class: "composer", "aria-label": "Ask" },
+      this.frame,
+      this.hint,
+    );
   }
 
-  /** While an answer is written there is a button that stops it; the next question can be typed meanwhile. */
+  /** Shows a button that stops an answer while it is written; the next question can be typed. */
   setRunning(running) {
     const hadFocus = [this.send, this.stop].includes(document.activeElement);
     this.running = running;
@@ -34,12 +53,16 @@ export class Composer {
     if (hadFocus) this.focus();
   }
 
-  /** A conversation about other documents, or of another configuration, can be read and not gone on with. */
+  /**
+   * Closes the field under a conversation with other documents or settings, which can only be read.
+   */
   setOpen(open) {
     this.frame.hidden = !open;
     this.hint.classList.toggle("keys", open);
-    this.hint.textContent = open ? "Enter sends, Shift+Enter begins a new line, Escape stops" :
-      "This conversation was begun with other documents or settings: it can be read here, not gone on with.";
+    this.hint.textContent = open
+      ? "Enter sends, Shift+Enter begins a new line, Escape stops"
+      : "This conversation was begun with other documents or settings: it can be read here, " +
+        "not gone on with.";
   }
 
   /** Takes the focus, but not where that would bring up a keyboard on the screen. */

@@ -1,4 +1,4 @@
-/** Whether the server answers: after a failed request it is asked every few seconds until it does again. */
+/** Whether the server answers. After a failed request it is asked again every few seconds. */
 
 const PAUSE = 3000; // milliseconds
 

@@ -1,4 +1,4 @@
-/** Buttons and icons. Elements are made by view/dom.js, whose strings become text and never HTML. */
+/** Buttons and icons. view/dom.js makes their elements; strings become text and never HTML. */
 
 import { make } from "../view/dom.js";
 
@@ -25,17 +25,27 @@ export function fill(element, ...children) {
   element.replaceChildren(...make("div", {}, children).childNodes);
 }
 
-/** A button with an icon and a label; with `iconOnly` the label is its accessible name and its tooltip. */
+/**
+ * A button with an icon and a label; with `iconOnly`, the label is its accessible name and tooltip.
+ */
 export function button(label, onclick, { icon: name, iconOnly = false, ...attributes } = {}) {
   const named = iconOnly ? { "aria-label": label, title: label } : {};
   const content = [name && icon(name), !iconOnly && make("span", {}, label)];
-  return make("button", { type: "button", class: "button", onclick, ...named, ...attributes }, ...content);
+  return make(
+    "button",
+    { type: "button", class: "button", onclick, ...named, ...attributes },
+    ...content,
+  );
 }
 
 /** An icon in the colour of the text around it; hidden from screen readers. */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" })) {
+  for (const [key, value] of Object.entries({
+    viewBox: "0 0 24 24",
+    class: "icon",
+    "aria-hidden": "true",
+  })) {
     svg.setAttribute(key, value);
   }
   const path = document.createElementNS(svg.namespaceURI, "path");

@@ -4,9 +4,11 @@ import { createConversation, readConversation } from "./api.js";
 
 export class Conversation {
   /**
-   * @param {{id?: string, title?: string, model: string, domain: string}} info without an id it is not begun yet
+   * @param {{id?: string, title?: string, model: string, domain: string}} info without an id it is
+   *     not begun yet
    * @param {Object[]} records
-   * @param {string|null} inProgress the question of the turn that the server takes; empty where it is the last one, again
+   * @param {string|null} inProgress the question of the turn that the server takes; empty where it
+   *     is the last one, again
    */
   constructor(info, records = [], inProgress = null) {
     this.info = info;
@@ -15,7 +17,7 @@ export class Conversation {
     this.firstQuestion = ""; // stands for a title until the server gives one
   }
 
-  /** Reads a conversation from the server. Raises ApiError (404) where there is none with this id. */
+  /** Reads a conversation from the server. Raises ApiError (404) if there is none. */
   static async read(id) {
     const { records, in_progress: inProgress, helpful, ...info } = await readConversation(id);
     for (const record of records) record.helpful = helpful[record.turn_id];
@@ -32,7 +34,7 @@ export class Conversation {
     return this.inProgress !== null && place === this.turns.length - 1;
   }
 
-  /** Begins the conversation on the server with its first question; so none is kept that has no question. */
+  /** Begins the conversation on the server with its first question, so that none is empty. */
   async begin() {
     if (this.begun) return;
     this.beginning ??= createConversation(this.info.model, this.info.domain);
@@ -48,7 +50,9 @@ export class Conversation {
   }
 
   get title() {
-    return this.info.title || this.turns[0]?.original_query || this.firstQuestion || "New conversation";
+    return (
+      this.info.title || this.turns[0]?.original_query || this.firstQuestion || "New conversation"
+    );
   }
 
   /** Reads the turns anew, after the connection was lost in the middle of one. */

@@ -19,7 +19,7 @@ export class ConversationList {
     this.open = [];
   }
 
-  /** Reads the list anew. Where that fails the former one stays: the page says elsewhere that the server is away. */
+  /** Reads the list anew. If that fails the former one stays, and the banner says so. */
   async refresh() {
     try {
       this.rows = await readPages(this.shown / PAGE);
@@ -42,19 +42,37 @@ export class ConversationList {
   }
 
   render() {
-    const place = this.list.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    const place = this.list.contains(document.activeElement)
+      ? document.activeElement.getAttribute("href")
+      : null;
     fill(this.list, ...this.rows.map((row) => make("li", {}, this.makeLink(row))));
-    this.state.textContent = this.rows.length ? "" : "No conversations yet. The first one appears here.";
+    this.state.textContent = this.rows.length
+      ? ""
+      : "No conversations yet. The first one appears here.";
     this.older.hidden = this.rows.length < this.shown;
-    if (place) [...this.list.querySelectorAll("a")].find((link) => link.getAttribute("href") === place)?.focus();
+    if (place)
+      [...this.list.querySelectorAll("a")]
+        .find((link) => link.getAttribute("href") === place)
+        ?.focus();
   }
 
   makeLink({ id, title, model, turns, updated, open }) {
     const current = this.open.includes(id) ? "page" : null;
-    const meta = [open === false && "other documents", model, countOf(turns, "turn"), formatTime(updated)].filter(Boolean).join(" · ");
+    const meta = [
+      open === false && "other documents",
+      model,
+      countOf(turns, "turn"),
+      formatTime(updated),
+    ]
+      .filter(Boolean)
+      .join(" · ");
     const name = title || "No question yet";
-    return make("a", { href: formatRoute([id]), "aria-current": current, title: name },
-      make("span", { class: "title" }, name), make("span", { class: "meta" }, meta));
+    return make(
+      "a",
+      { href: formatRoute([id]), "aria-current": current, title: name },
+      make("span", { class: "title" }, name),
+      make("span", { class: "meta" }, meta),
+    );
   }
 }
 
@@ -70,7 +88,8 @@ async function readPages(count) {
 function formatTime(updated) {
   const [time, now] = [new Date(updated), new Date()];
   if (Number.isNaN(time.getTime())) return "";
-  if (time.toDateString() === now.toDateString()) return time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  if (time.toDateString() === now.toDateString())
+    return time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   const year = time.getFullYear() === now.getFullYear() ? undefined : "numeric";
   return time.toLocaleDateString([], { day: "numeric", month: "short", year });
 }

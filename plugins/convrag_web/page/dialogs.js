@@ -4,7 +4,8 @@ import { make } from "../view/dom.js";
 import { button } from "./controls.js";
 
 /**
- * @param {{title: string, text: string, action: string}} question `action` is the label of the button that does it
+ * @param {{title: string, text: string, action: string}} question `action` is the label of the
+ *     button that does it
  * @returns {Promise<boolean>}
  */
 export function confirmAction({ title, text, action }) {

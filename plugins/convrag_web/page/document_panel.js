@@ -10,16 +10,26 @@ import { makeNotice } from "./notices.js";
 
 export class DocumentPanel {
   constructor() {
-    const close = button("Close", () => this.element.close(), { icon: "close", iconOnly: true, class: "button close" });
+    const close = button("Close", () => this.element.close(), {
+      icon: "close",
+      iconOnly: true,
+      class: "button close",
+    });
     this.body = make("div", { class: "document-body" });
-    this.element = make("dialog", { class: "inside document", "aria-label": "Document" }, close, this.body);
+    this.element = make(
+      "dialog",
+      { class: "inside document", "aria-label": "Document" },
+      close,
+      this.body,
+    );
     this.element.addEventListener("close", () => fill(this.body));
   }
 
   /**
    * @param {import("./sources.js").Source} source a passage
    * @param {string} conversationId in which it was found
-   * @param {number[][]} cited the (start, end) of its sentences that an answer rests on; none marks all of it
+   * @param {number[][]} cited the (start, end) of its sentences that an answer rests on; none marks
+   *     all of it
    */
   async open(source, conversationId, cited = []) {
     const wanted = make("p", { class: "hint", role: "status" }, "Loading …");
@@ -45,19 +55,33 @@ export class DocumentPanel {
 function findPage({ text, pages, passage }, cited) {
   if (!passage || !pages.length) return undefined;
   const find = makeFinder(text);
-  const start = find(passage.start) + Math.min(...(cited.length ? cited.map(([each]) => each) : [0]));
+  const start =
+    find(passage.start) + Math.min(...(cited.length ? cited.map(([each]) => each) : [0]));
   return pages.findLast((page) => find(page.start) <= start)?.number;
 }
 
 function renderDocument(shown, cited) {
   const { id, title, url, first, last, length, passage } = shown;
   const page = findPage(shown, cited);
-  const cut = last - first < length && `Characters ${first.toLocaleString()} to ${last.toLocaleString()} of ${length.toLocaleString()} are shown.`;
+  const cut =
+    last - first < length &&
+    `Characters ${first.toLocaleString()} to ${last.toLocaleString()} of ` +
+      `${length.toLocaleString()} are shown.`;
   return [
-    make("header", { class: "document-head" },
+    make(
+      "header",
+      { class: "document-head" },
       make("h2", {}, title || id.split("/").at(-1)),
-      make("p", { class: "hint" }, id, page && `, ${shown.page_name} ${page}`, url && [" · ", makeLink(getAddress(url, page), url)])),
-    !passage && makeNotice("The passage is not marked: the document has changed since it was found."),
+      make(
+        "p",
+        { class: "hint" },
+        id,
+        page && `, ${shown.page_name} ${page}`,
+        url && [" · ", makeLink(getAddress(url, page), url)],
+      ),
+    ),
+    !passage &&
+      makeNotice("The passage is not marked: the document has changed since it was found."),
     cut && makeNotice(cut),
     make("div", { class: "document-text" }, ...renderDocumentText({ ...shown, cited })),
   ];

@@ -1,4 +1,4 @@
-/** The text of a document as elements: its headings, the beginnings of its pages, and a passage that is marked. */
+/** The text of a document as elements: headings, beginnings of pages, and a marked passage. */
 
 import { markSpans } from "../view/answer.js";
 import { makeFinder } from "../view/code_points.js";
@@ -8,20 +8,30 @@ const TOP = 3; // the level of the highest headings on the page: the document's 
 const LOWEST = 6;
 
 /**
- * @param {{text: string, headings: {start: number, level: number}[], pages: {start: number, number: number}[],
- *     page_name: string, passage: {start: number, end: number}|null,
- *     cited: number[][]}} shown as the server sends it; places are counted
- *     in code points
+ * @param {{text: string, headings: {start: number, level: number}[], pages: {start: number,
+ *     number: number}[], page_name: string, passage: {start: number, end: number}|null,
+ *     cited: number[][]}} shown as the server sends it; places are counted in code points
  * @returns {HTMLElement[]}
  */
-export function renderDocumentText({ text, headings, pages, page_name: pageName, passage, cited = [] }) {
+export function renderDocumentText({
+  text,
+  headings,
+  pages,
+  page_name: pageName,
+  passage,
+  cited = [],
+}) {
   const find = makeFinder(text);
   const first = passage && find(passage.start);
   const whole = passage ? [[first, find(passage.end)]] : [];
-  const spans = passage && cited.length ? cited.map(([start, end]) => [first + start, first + end]) : whole;
+  const spans =
+    passage && cited.length ? cited.map(([start, end]) => [first + start, first + end]) : whole;
   const mark = (start, end) => markSpans(text, start, end, spans, { class: "cited" });
   const cuts = [
-    ...pages.map(({ start, number }) => ({ start, make: () => make("p", { class: "page-start" }, `${pageName} ${number}`) })),
+    ...pages.map(({ start, number }) => ({
+      start,
+      make: () => make("p", { class: "page-start" }, `${pageName} ${number}`),
+    })),
     ...headings.map(({ start, level }) => ({ start, level })),
   ].sort((one, other) => one.start - other.start); // stable: a page begins before its heading
   const parts = [];

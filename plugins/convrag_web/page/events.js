@@ -1,4 +1,4 @@
-/** Reads server-sent events from the body of a reply (EventSource can neither POST nor send a token). */
+/** Reads server-sent events from a reply: EventSource can neither POST nor send a token. */
 
 /**
  * @param {ReadableStream<Uint8Array>} body

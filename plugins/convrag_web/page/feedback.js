@@ -22,14 +22,14 @@ export function renderThumbs(conversationId, record, sources) {
     down.setAttribute("aria-pressed", String(record.helpful === false));
   };
 
-  async function give(said) {
+  async function give(feedback) {
     try {
-      await sendFeedback(conversationId, record.turn, said);
+      await sendFeedback(conversationId, record.turn, feedback);
     } catch (error) {
       announce(error.message);
       return error.message;
     }
-    record.helpful = said.helpful;
+    record.helpful = feedback.helpful;
     show();
     announce("Thank you: it was noted.");
     return "";
@@ -50,7 +50,9 @@ function makeDialog(sources, give) {
   const comment = make("textarea", { id: "feedback-comment", rows: 2 });
   const answer = make("textarea", { id: "feedback-answer", rows: 3 });
   const boxes = sources.map((source) => make("input", { type: "checkbox", value: source.id }));
-  const labels = boxes.map((box, place) => make("label", { class: "checked-passage" }, box, nameSource(sources[place])));
+  const labels = boxes.map((box, place) =>
+    make("label", { class: "checked-passage" }, box, nameSource(sources[place])),
+  );
   const failure = make("p", { class: "notice error", role: "alert", hidden: true });
   const form = make(
     "form",
@@ -60,7 +62,13 @@ function makeDialog(sources, give) {
     comment,
     make("label", { for: "feedback-answer" }, "What it should have been"),
     answer,
-    labels.length > 0 && make("fieldset", {}, make("legend", {}, "Passages that do not belong to the question"), ...labels),
+    labels.length > 0 &&
+      make(
+        "fieldset",
+        {},
+        make("legend", {}, "Passages that do not belong to the question"),
+        ...labels,
+      ),
     failure,
     make(
       "div",
@@ -73,7 +81,12 @@ function makeDialog(sources, give) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const wrong = boxes.filter((box) => box.checked).map((box) => box.value);
-    failure.textContent = await give({ helpful: false, comment: comment.value, answer: answer.value, wrong });
+    failure.textContent = await give({
+      helpful: false,
+      comment: comment.value,
+      answer: answer.value,
+      wrong,
+    });
     failure.hidden = !failure.textContent;
     if (failure.hidden) dialog.close();
   });

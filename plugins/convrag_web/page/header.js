@@ -7,7 +7,8 @@ import { confirmAction } from "./dialogs.js";
 
 export class Header {
   /**
-   * @param {{openSide: Function, compare: Function, stop: Function, changed: Function, deleted: Function, failed: Function}} actions
+   * @param {{openSide: Function, compare: Function, stop: Function, changed: Function, deleted:
+   *     Function, failed: Function}} actions
    *     compare: asks the last question in two configurations
    */
   constructor(actions) {
@@ -17,16 +18,37 @@ export class Header {
     this.meta = make("p", { class: "meta" });
     this.menu = make("div", { id: "actions", class: "menu", popover: "auto" });
     this.menu.addEventListener("click", () => this.menu.hidePopover());
-    const more = { icon: "more", iconOnly: true, popovertarget: "actions", class: "button plain more" };
+    const more = {
+      icon: "more",
+      iconOnly: true,
+      popovertarget: "actions",
+      class: "button plain more",
+    };
     this.more = button("Actions on this conversation", null, more);
-    const menu = button("Conversations", actions.openSide, { icon: "menu", iconOnly: true, class: "button plain open-side" });
-    this.element = make("header", {}, menu, make("div", { class: "titles" }, this.title, this.meta), this.more, this.menu);
+    const menu = button("Conversations", actions.openSide, {
+      icon: "menu",
+      iconOnly: true,
+      class: "button plain open-side",
+    });
+    this.element = make(
+      "header",
+      {},
+      menu,
+      make("div", { class: "titles" }, this.title, this.meta),
+      this.more,
+      this.menu,
+    );
     this.show([]);
   }
 
-  /** @param {import("./conversation.js").Conversation[]} conversations none for a new conversation */
+  /**
+   * @param {import("./conversation.js").Conversation[]} conversations none for a new conversation
+   */
   show(conversations) {
-    const names = conversations.map(({ info }) => [info.model, info.domain === "default" ? "" : `on ${info.domain}`]);
+    const names = conversations.map(({ info }) => [
+      info.model,
+      info.domain === "default" ? "" : `on ${info.domain}`,
+    ]);
     const title = conversations[0]?.title ?? "New conversation";
     fill(this.title, title);
     fill(this.meta, names.map((each) => each.filter(Boolean).join(" ")).join(" and "));
@@ -46,10 +68,18 @@ export class Header {
       ];
     });
     return [
-      one && this.comparable && button("Compare configurations", () => this.actions.compare(conversations[0])),
+      one &&
+        this.comparable &&
+        button("Compare configurations", () => this.actions.compare(conversations[0])),
       ...exports,
-      button(one ? "Remove all turns" : "Remove all turns of both", () => this.reset(conversations)),
-      button(one ? "Delete conversation" : "Delete both conversations", () => this.delete(conversations), { class: "button danger" }),
+      button(one ? "Remove all turns" : "Remove all turns of both", () =>
+        this.reset(conversations),
+      ),
+      button(
+        one ? "Delete conversation" : "Delete both conversations",
+        () => this.delete(conversations),
+        { class: "button danger" },
+      ),
     ];
   }
 
@@ -73,7 +103,8 @@ export class Header {
   }
 
   async delete(conversations) {
-    const title = conversations.length > 1 ? "Delete both conversations?" : "Delete this conversation?";
+    const title =
+      conversations.length > 1 ? "Delete both conversations?" : "Delete this conversation?";
     const text = `“${conversations[0].title}” is removed for good.`;
     if (!(await confirmAction({ title, text, action: "Delete" }))) return;
     this.actions.stop();

@@ -7,9 +7,18 @@ import { listSources } from "./sources.js";
 
 export class Inside {
   constructor() {
-    const close = button("Close", () => this.element.close(), { icon: "close", iconOnly: true, class: "button close" });
+    const close = button("Close", () => this.element.close(), {
+      icon: "close",
+      iconOnly: true,
+      class: "button close",
+    });
     this.body = make("div", { class: "inside-body" });
-    this.element = make("dialog", { class: "inside", "aria-label": "Inside this turn" }, close, this.body);
+    this.element = make(
+      "dialog",
+      { class: "inside", "aria-label": "Inside this turn" },
+      close,
+      this.body,
+    );
   }
 
   /**

@@ -1,4 +1,4 @@
-/** Renders an answer's Markdown. HTML in it shows as text; images are not loaded, only their description is shown. */
+/** Renders an answer's Markdown. HTML shows as text, and images as their descriptions. */
 
 import { showControls } from "../view/dom.js";
 import DOMPurify from "./vendor/purify.es.mjs";
@@ -16,7 +16,21 @@ const marked = new Marked({
 });
 
 // Headings of an answer stand below those of the page.
-const TAGS = ["p", "br", "hr", "strong", "em", "del", "code", "pre", "blockquote", "ul", "ol", "li", "a"];
+const TAGS = [
+  "p",
+  "br",
+  "hr",
+  "strong",
+  "em",
+  "del",
+  "code",
+  "pre",
+  "blockquote",
+  "ul",
+  "ol",
+  "li",
+  "a",
+];
 const TABLE_TAGS = ["table", "thead", "tbody", "tr", "th", "td"];
 const OPTIONS = {
   ALLOWED_TAGS: [...TAGS, ...TABLE_TAGS, "h1", "h2", "h3", "h4", "h5", "h6"],

@@ -10,8 +10,9 @@ export function makeNotice(...content) {
 
 /** Says that there is no answer, and what the server keeps. */
 export function sayWhatIsKept(stopped, hasFormer, lost) {
-  const kept = hasFormer ? "The former answer stays." : lost ? "The server may go on with it." : "This turn is not kept.";
-  return `${stopped ? "Stopped." : "There is no answer."} ${kept}`;
+  const outcome = stopped ? "Stopped." : "There is no answer.";
+  if (hasFormer) return `${outcome} The former answer stays.`;
+  return lost ? `${outcome} The server may go on with it.` : `${outcome} This turn is not kept.`;
 }
 
 /**
@@ -21,7 +22,11 @@ export function sayWhatIsKept(stopped, hasFormer, lost) {
  * @param {() => void} again
  */
 export function makeFailure(what, why, again) {
-  const notice = makeNotice(make("strong", {}, what), why && ` ${why}`, button("Try again", again, { icon: "again" }));
+  const notice = makeNotice(
+    make("strong", {}, what),
+    why && ` ${why}`,
+    button("Try again", again, { icon: "again" }),
+  );
   if (why) notice.classList.add("error");
   return notice;
 }

@@ -1,17 +1,25 @@
-/** The query that was searched for: in sight as soon as the rewriter has it, explained, and editable. */
+/** The query: shown as soon as the rewriter has it, explained, and editable. */
 
 import { make } from "../view/dom.js";
 import { button, fill, icon } from "./controls.js";
 import { explainQuery, groupQueries, shorten } from "./why_query.js";
 
 export class QueryLine {
-  /** @param {(query: string) => void} search answers the question again from what is found for another query */
+  /**
+   * @param {(query: string) => void} search answers the question again from what is found for
+   *     another query
+   */
   constructor(search) {
     this.search = search;
     this.words = make("span", { class: "query-words" });
     this.edit = button("Edit the query", () => this.openEditor(), { icon: "edit", iconOnly: true });
     this.shown = make("p", { class: "query" }, icon("search"), this.words, this.edit);
-    this.why = make("details", { class: "why" }, make("summary", {}, "Why this query?"), make("div", { class: "why-body" }));
+    this.why = make(
+      "details",
+      { class: "why" },
+      make("summary", {}, "Why this query?"),
+      make("div", { class: "why-body" }),
+    );
     this.element = make("div", { class: "query-line", hidden: true }, this.shown, this.why);
   }
 
@@ -20,7 +28,12 @@ export class QueryLine {
     this.query = record.rewritten_query;
     const others = groupQueries(record.queries ?? []).size - 1;
     const more = others > 0 && ` and ${others} more`;
-    fill(this.words, "Searched for ", make("span", { class: "query-text", title: this.query }, shorten(this.query)), more);
+    fill(
+      this.words,
+      "Searched for ",
+      make("span", { class: "query-text", title: this.query }, shorten(this.query)),
+      more,
+    );
     fill(this.why.lastElementChild, ...explainQuery(record, earlier));
     this.why.hidden = !this.why.lastElementChild.hasChildNodes();
     this.element.hidden = !record.queries?.length;
@@ -58,7 +71,8 @@ export class QueryLine {
       ),
     );
     this.editor.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target === input) submit(event);
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target === input)
+        submit(event);
       if (event.key !== "Escape") return;
       event.stopPropagation(); // a panel beside it stays open
       this.closeEditor();

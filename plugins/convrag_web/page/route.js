@@ -1,4 +1,4 @@
-/** Where the page is, in the address: #/conversation/ID, #/compare/ID/ID, or nothing for a new conversation. */
+/** The page's address: #/conversation/ID, #/compare/ID/ID, or nothing for a new conversation. */
 
 /** @returns {string[]} the ids of the conversations that are shown: none, one or two */
 export function readRoute() {

@@ -10,19 +10,24 @@ export class Sheet {
   constructor(name) {
     this.body = make("div", { class: "sheet-body" });
     this.dialog = make("dialog", { class: "sheet", "aria-label": name });
-    this.dialog.append(button("Close", () => this.close(), { icon: "close", iconOnly: true, class: "button close" }), this.body);
-    // Not on "close": that event comes later, and would take the focus from where the reader has gone meanwhile.
+    this.dialog.append(
+      button("Close", () => this.close(), { icon: "close", iconOnly: true, class: "button close" }),
+      this.body,
+    );
+    // Not on "close": that event comes later, and would take the focus from where the reader has
+    // gone meanwhile.
     this.dialog.addEventListener("cancel", (event) => {
       event.preventDefault();
       this.close();
     });
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.dialog.open && !document.querySelector("dialog:modal")) this.close();
+      if (event.key === "Escape" && this.dialog.open && !document.querySelector("dialog:modal"))
+        this.close();
     });
     NARROW.addEventListener("change", () => this.close());
   }
 
-  /** Shows content; its first heading takes the focus, which goes back to where it was when the panel closes. */
+  /** Shows content. Its first heading takes the focus, which returns when the panel closes. */
   open(...content) {
     if (!this.dialog.contains(document.activeElement)) this.opener = document.activeElement;
     fill(this.body, ...content);

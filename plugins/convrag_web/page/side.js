@@ -1,4 +1,4 @@
-/** The column at the side: a new conversation, the list, the theme. On a narrow screen it is a drawer. */
+/** The side column: a new conversation, the list, the theme. On a narrow screen it is a drawer. */
 
 import { make } from "../view/dom.js";
 import { button } from "./controls.js";
@@ -12,13 +12,25 @@ export class Side {
   constructor(list) {
     const begin = make("a", { href: formatRoute([]), class: "button new" }, "New conversation");
     const brand = make("p", { class: "brand" }, "convrag");
-    this.content = make("nav", { class: "side-content", "aria-label": "Conversations" }, brand, begin, list, makeThemeField());
+    this.content = make(
+      "nav",
+      { class: "side-content", "aria-label": "Conversations" },
+      brand,
+      begin,
+      list,
+      makeThemeField(),
+    );
     this.element = make("div", { class: "side" });
     this.drawer = make("dialog", { class: "drawer", "aria-label": "Conversations" });
     this.drawer.addEventListener("click", ({ target }) => {
-      if (target === this.drawer || target.closest("a, .close")) this.drawer.close(); // outside, or when one was chosen
+      // Outside, or when one was chosen
+      if (target === this.drawer || target.closest("a, .close")) this.drawer.close();
     });
-    this.closeButton = button("Close", () => {}, { icon: "close", iconOnly: true, class: "button close" });
+    this.closeButton = button("Close", () => {}, {
+      icon: "close",
+      iconOnly: true,
+      class: "button close",
+    });
     NARROW.addEventListener("change", () => this.place());
     this.place();
   }

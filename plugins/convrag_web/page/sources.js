@@ -19,8 +19,8 @@ import { numberPassages } from "../view/numbering.js";
  */
 
 /**
- * Lists the passages that the model saw, by number. Where a generator numbers the passages of a whole
- * conversation, those of earlier turns are among them.
+ * Lists the passages that the model saw, by number. Where a generator numbers the passages of a
+ * whole conversation, those of earlier turns are among them.
  * @param {Object} record of the turn
  * @param {Object[]} earlier records of the turns before it
  * @returns {Source[]}
@@ -28,22 +28,30 @@ import { numberPassages } from "../view/numbering.js";
 export function listSources(record, earlier) {
   const texts = new Map();
   for (const { evidence = [], contexts = [] } of [...earlier, record]) {
-    for (const row of [...evidence, ...contexts]) if (row.text !== undefined) texts.set(row.id, row);
+    for (const row of [...evidence, ...contexts])
+      if (row.text !== undefined) texts.set(row.id, row);
   }
   const shown = new Map((record.evidence ?? []).map((item) => [item.id, item]));
   const ids = (record.contexts ?? []).map((hit) => hit.id);
-  const sources = [...numberPassages(record)].filter(([, id]) => texts.has(id)).map(([number, id]) => {
-    const { title, text, url, metadata } = texts.get(id);
-    const rank = ids.indexOf(id);
-    return {
-      number, id, title, text, url, metadata,
-      cited: (record.citations ?? []).includes(id),
-      hint: shown.get(id)?.hint ?? false,
-      shown: shown.get(id)?.shown,
-      rank: rank < 0 ? undefined : rank + 1,
-      score: record.contexts?.[rank]?.score,
-    };
-  });
+  const sources = [...numberPassages(record)]
+    .filter(([, id]) => texts.has(id))
+    .map(([number, id]) => {
+      const { title, text, url, metadata } = texts.get(id);
+      const rank = ids.indexOf(id);
+      return {
+        number,
+        id,
+        title,
+        text,
+        url,
+        metadata,
+        cited: (record.citations ?? []).includes(id),
+        hint: shown.get(id)?.hint ?? false,
+        shown: shown.get(id)?.shown,
+        rank: rank < 0 ? undefined : rank + 1,
+        score: record.contexts?.[rank]?.score,
+      };
+    });
   return sources.sort((a, b) => a.number - b.number);
 }
 

@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, or as the user chose. It runs before the page is painted. */
+/** The theme, as the system or the user chose it. It runs before the page is painted. */
 
 const KEY = "convrag-theme";
 const THEMES = ["system", "light", "dark"];

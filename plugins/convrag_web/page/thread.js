@@ -1,4 +1,4 @@
-/** The turns of one conversation, or of two side by side: each question with an answer from each conversation. */
+/** The turns of one conversation, or of two: each question with an answer from each of them. */
 
 import { make } from "../view/dom.js";
 import { AnswerView } from "./answer.js";
@@ -11,7 +11,8 @@ export class Thread {
   /**
    * @param {import("./conversation.js").Conversation[]} conversations one, or two that are compared
    * @param {{openPassage: Function, openInside: Function, onChange: Function}} options
-   *     onChange: is called with the thread when an answer begins, when a conversation has an id, and when it has ended
+   *     onChange: is called with the thread when an answer begins, when a conversation has an id,
+   *       and when it has ended
    */
   constructor(conversations, options) {
     this.conversations = conversations;
@@ -23,14 +24,17 @@ export class Thread {
     this.markLast();
   }
 
-  /** Follows the turns in progress, which another window, or this one before it was reloaded, has begun. */
+  /** Follows the turns in progress, begun by another window or before a reload. */
   takeUp() {
-    for (const answer of this.rows.at(-1)?.answers ?? []) if (answer?.awaited) answer.run({ follow: true });
+    for (const answer of this.rows.at(-1)?.answers ?? [])
+      if (answer?.awaited) answer.run({ follow: true });
   }
 
   /** The ids of the conversations; none before the server has given one to each. */
   get ids() {
-    return this.conversations.every((each) => each.begun) ? this.conversations.map((each) => each.info.id) : [];
+    return this.conversations.every((each) => each.begun)
+      ? this.conversations.map((each) => each.info.id)
+      : [];
   }
 
   get running() {
@@ -44,7 +48,10 @@ export class Thread {
   /** Asks a question in each conversation. */
   ask(question) {
     fill(this.suggestions);
-    const row = this.addRow(question, this.conversations.map((each) => each.records.length));
+    const row = this.addRow(
+      question,
+      this.conversations.map((each) => each.records.length),
+    );
     for (const conversation of this.conversations) conversation.firstQuestion ||= question;
     this.markLast();
     this.scrollToEnd();
@@ -55,7 +62,7 @@ export class Thread {
     for (const row of this.rows) for (const answer of row.answers) answer?.stop();
   }
 
-  /** Brings the last question into sight; below it there is room for its answer, so that nothing moves meanwhile. */
+  /** Brings the last question into sight, with room for its answer, so that nothing moves. */
   scrollToEnd() {
     this.rows.at(-1)?.element.scrollIntoView({ block: "start" });
   }
@@ -82,9 +89,21 @@ export class Thread {
         onChange: () => this.handleChange(),
       });
     });
-    const cells = answers.map((answer) => answer?.element ?? make("p", { class: "answer none" }, "Not asked here"));
-    const title = make("h2", { class: "question" }, make("span", { class: "visually-hidden" }, "You asked: "), question);
-    const element = make("article", { class: "row" }, title, make("div", { class: "answers" }, ...cells));
+    const cells = answers.map(
+      (answer) => answer?.element ?? make("p", { class: "answer none" }, "Not asked here"),
+    );
+    const title = make(
+      "h2",
+      { class: "question" },
+      make("span", { class: "visually-hidden" }, "You asked: "),
+      question,
+    );
+    const element = make(
+      "article",
+      { class: "row" },
+      title,
+      make("div", { class: "answers" }, ...cells),
+    );
     const row = { element, answers };
     this.rows.push(row);
     this.element.append(element);
@@ -93,7 +112,8 @@ export class Thread {
 
   /** Only the last turn can be answered again, and suggestions stand below it. */
   markLast() {
-    for (const row of this.rows) for (const answer of row.answers) answer?.setLast(row === this.rows.at(-1));
+    for (const row of this.rows)
+      for (const answer of row.answers) answer?.setLast(row === this.rows.at(-1));
     this.rows.at(-1)?.element.append(this.suggestions);
   }
 
@@ -112,14 +132,25 @@ export class Thread {
     const choices = listChoices(record);
     let questions;
     try {
-      questions = choices.length ? choices : await suggestQuestions(this.conversations[0].info.id, this.suggesting.signal);
+      questions = choices.length
+        ? choices
+        : await suggestQuestions(this.conversations[0].info.id, this.suggesting.signal);
     } catch {
       return; // nothing is missing from the answer without them
     }
     if (this.running || row !== this.rows.at(-1) || record !== row.answers[0].record) return;
     const buttons = questions.map((question) =>
-      make("button", { type: "button", class: "suggestion", onclick: () => this.options.ask(question) }, question),
+      make(
+        "button",
+        { type: "button", class: "suggestion", onclick: () => this.options.ask(question) },
+        question,
+      ),
     );
-    fill(this.suggestions, buttons.length > 0 && make("span", { class: "caption" }, choices.length ? "Choose" : "Ask next"), ...buttons);
+    fill(
+      this.suggestions,
+      buttons.length > 0 &&
+        make("span", { class: "caption" }, choices.length ? "Choose" : "Ask next"),
+      ...buttons,
+    );
   }
 }

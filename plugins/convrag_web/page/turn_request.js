@@ -5,8 +5,9 @@ import { ApiError, streamTurn } from "./api.js";
 const ATTEMPTS = 10;
 
 /**
- * Yields what `streamTurn` does, {event: "begun"} when a new conversation has its id, and {event: "busy", data: seconds}
- * each second while a busy server is waited for. Raises as `streamTurn` does.
+ * Yields what `streamTurn` does, {event: "begun"} when a new conversation has its id, and {event:
+ * "busy", data: seconds} each second while a busy server is waited for. Raises as `streamTurn`
+ * does.
  */
 export async function* runTurn(conversation, turn, signal) {
   if (!conversation.begun) {
@@ -30,9 +31,13 @@ export async function* runTurn(conversation, turn, signal) {
 function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    }, { once: true });
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
   });
 }

@@ -12,7 +12,9 @@ import { makeNotice } from "./notices.js";
 const START = "\ue000";
 const END = "\ue001";
 
-/** Puts a sign before and behind each span of a text, behind what begins a list's item. Spans are in code points. */
+/**
+ * Puts a sign before and after each span (in code points), but not before the mark of a list item.
+ */
 export function signSpans(text, spans) {
   const find = makeFinder(text);
   const parts = [];
@@ -34,7 +36,11 @@ export function markSigned(fragment) {
   for (const node of nodes) {
     const parts = node.data.split(/([\ue000\ue001])/).map((part) => {
       if (part === START || part === END) within = part === START;
-      return part === START || part === END || !part ? "" : within ? make("mark", UNSUPPORTED, part) : part;
+      return part === START || part === END || !part
+        ? ""
+        : within
+          ? make("mark", UNSUPPORTED, part)
+          : part;
     });
     if (within || parts.length > 1) node.replaceWith(...parts.filter(Boolean));
   }
@@ -48,7 +54,8 @@ export function renderMarked(text, spans = []) {
 }
 
 /**
- * Finds the sentences of an answer that its passages do not support, has it rendered again, and says how many there are.
+ * Finds the sentences of an answer that its passages do not support, has it rendered again, and
+ * says how many there are.
  * @param {string} conversationId
  * @param {Object} record of the turn, which keeps what was found
  * @param {HTMLElement} notices below the answer
@@ -63,7 +70,9 @@ export async function checkAnswer(conversationId, record, notices, render) {
   }
   render();
   const count = record.unsupported.length;
-  const found = count ? `${countOf(count, "sentence")} that the passages do not support` : "no sentence without support";
+  const found = count
+    ? `${countOf(count, "sentence")} that the passages do not support`
+    : "no sentence without support";
   const notice = makeNotice(`Checked by the words in common with the passages: ${found}.`);
   notice.classList.add("checked");
   for (const old of notices.querySelectorAll(".checked")) old.remove();

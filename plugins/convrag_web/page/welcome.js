@@ -5,7 +5,8 @@ import { fill } from "./controls.js";
 
 export class Welcome {
   /**
-   * @param {Array<{id: string, domains: string[], llm: string, examples?: string[], read: string}>} models
+   * @param {Array<{id: string, domains: string[], llm: string, examples?: string[], read: string}>}
+   *     models
    * @param {(question: string) => void} ask
    */
   constructor(models, ask) {
@@ -18,17 +19,25 @@ export class Welcome {
     this.domainField = makeField("Corpus", this.domain);
     this.hint = make("p", { class: "hint" });
     this.examples = make("div", { class: "examples" });
-    const choices = models.length > 1 && [makeField("Configuration", this.model), makeField("Compare with", this.other)];
+    const choices = models.length > 1 && [
+      makeField("Configuration", this.model),
+      makeField("Compare with", this.other),
+    ];
     this.element = make(
       "div",
       { class: "welcome" },
       make("h2", {}, "What would you like to know?"),
-      make("p", {}, "Each answer cites the passages that it rests on. Select a number to read the passage."),
+      make(
+        "p",
+        {},
+        "Each answer cites the passages that it rests on. Select a number to read the passage.",
+      ),
       this.examples,
       make("div", { class: "choices" }, choices, this.domainField),
       this.hint,
     );
-    for (const select of [this.model, this.other, this.domain]) select.addEventListener("change", () => this.update());
+    for (const select of [this.model, this.other, this.domain])
+      select.addEventListener("change", () => this.update());
     this.update();
   }
 
@@ -50,9 +59,13 @@ export class Welcome {
     return ids.map((id) => this.models.find((model) => model.id === id));
   }
 
-  /** The corpora are those that the chosen configurations share; the examples those of the first. */
+  /** Offers the corpora that the chosen configurations share, and the examples of the first one. */
   update() {
-    for (const option of this.other.options) option.hidden = option.disabled = option.value === this.model.value;
+    for (const option of this.other.options) {
+      const isChosen = option.value === this.model.value;
+      option.hidden = isChosen;
+      option.disabled = isChosen;
+    }
     if (this.other.value === this.model.value) this.other.value = "";
     const [first, second] = this.chosen;
     const domains = first.domains.filter((domain) => !second || second.domains.includes(domain));
@@ -62,19 +75,36 @@ export class Welcome {
     this.domainField.hidden = domains.length < 2;
     const questions = first.examples ?? [];
     fill(this.examples, ...questions.map((question) => this.makeExample(question)));
-    const rules = first.llm === "extractive" && "No language model is set (llm=extractive): answers are made of sentences of the passages.";
-    const read = `What is answered from was read on ${new Date(first.read).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}.`;
-    this.hint.textContent = [rules, read].filter(Boolean).join(" ");
+    this.hint.textContent = describeModel(first);
   }
 
   makeExample(question) {
-    return make("button", { type: "button", class: "suggestion", onclick: () => this.ask(question) }, question);
+    return make(
+      "button",
+      { type: "button", class: "suggestion", onclick: () => this.ask(question) },
+      question,
+    );
   }
 }
 
+/** Says that there is no language model, and when the documents were read. */
+function describeModel({ llm, read }) {
+  const format = { dateStyle: "medium", timeStyle: "short" };
+  const sentences = [`Documents read on ${new Date(read).toLocaleString([], format)}.`];
+  if (llm === "extractive") {
+    sentences.unshift(
+      "No language model is set (llm=extractive): answers are made of sentences of the passages.",
+    );
+  }
+  return sentences.join(" ");
+}
+
 function makeSelect(values, nothing) {
-  const select = make("select", {}, ...values.map((value) => make("option", { value }, value || nothing)));
-  for (const option of select.options) if (!values.includes(option.value)) option.value = ""; // the one that is nothing
+  const options = values.map((value) => make("option", { value }, value || nothing));
+  const select = make("select", {}, ...options);
+  for (const option of select.options) {
+    if (!values.includes(option.value)) option.value = ""; // an empty attribute is left out
+  }
   return select;
 }
 

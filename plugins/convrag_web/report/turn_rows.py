@@ -1,13 +1,11 @@
-"""A turn as a report keeps it: the record, with numbers for its passages; each passage stands in
-the report once.
-"""
+"""Turns as a report stores them: records with numbers for their passages, and the list of turns."""
 
 from __future__ import annotations
 
 import gzip
 from array import array
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -27,10 +25,10 @@ _REPEATED = (
     "labels",
     "attempt",
 )
-"""Fields that follow from others, or stand in the list of turns."""
+"""Fields that follow from others, or are in the list of turns."""
 
-_RECENT = 200  # passages of a conversation that later prompts may repeat
-
+_RECENT = 200
+"""The number of passages of a conversation that later prompts are expected to repeat."""
 
 FindPassages = Callable[[str, Sequence[str]], Sequence[Passage]]
 
@@ -46,7 +44,7 @@ class TurnPacker:
     """Packs the records of a run, which come conversation by conversation.
 
     Args:
-        pool: has the passages.
+        pool: the passages of the report.
         find_passages: looks up passages by a domain and ids, for relevant ones that were not
             retrieved.
     """
@@ -59,16 +57,18 @@ class TurnPacker:
         self._texts: dict[int, str] = {}
 
     def pack(self, record: TurnRecord, unsupported: Sequence[tuple[int, int]] = ()) -> PackedTurn:
-        """Pack the record of a turn, and the parts of its answer that its passages do not support."""
-        if (place := (record.domain, record.conversation_id)) != self._conversation:
-            self._conversation, self._earlier, self._texts = place, {}, {}
+        """Pack the record of a turn.
+
+        Args:
+            record: the record.
+            unsupported: the parts of its answer that its passages do not support.
+        """
+        self._begin_conversation(record)
         fields = record.to_dict()
         numbers = self._add_passages(fields)
-        cited = {
-            name: self._earlier[name]
-            for name in fields["citations"]
-            if name in self._earlier.keys() - numbers
-        }
+        missed = self._find_missed(record)
+        cited = self._find_cited_earlier(fields["citations"], numbers)
+        prompt = [[each["role"], self._split(each["content"])] for each in fields["prompt"]]
         packed: dict[str, Any] = {
             name: value for name, value in fields.items() if name not in _REPEATED and value
         }
@@ -76,65 +76,92 @@ class TurnPacker:
         packed["evidence"] = [
             self._pack_item(item, numbers[item["id"]]) for item in fields["evidence"]
         ]
-        packed["prompt"] = [
-            [each["role"], self._split(each["content"])] for each in fields["prompt"]
-        ]
-        packed["missed"] = missed = self._find_missed(record)
+        packed["prompt"] = prompt
+        packed["missed"] = missed
         packed["earlier"] = cited
-        packed |= {"unsupported": unsupported} if unsupported else {}
+        if unsupported:
+            packed["unsupported"] = unsupported
         self._earlier |= {item["id"]: numbers[item["id"]] for item in fields["evidence"]}
-        self._forget()
-        split = [text for _, text in packed["prompt"] if isinstance(text, list)]
-        sent = {part for parts in split for part in parts if isinstance(part, int)}
-        return PackedTurn(
-            format_row(packed),
-            array("I", {*numbers.values(), *missed.values(), *cited.values(), *sent}),
-        )
+        self._forget_old()
+        used = {*numbers.values(), *missed.values(), *cited.values(), *_list_numbers(prompt)}
+        return PackedTurn(format_row(packed), array("I", used))
+
+    def _begin_conversation(self, record: TurnRecord) -> None:
+        """Forget the passages of the last conversation, unless the turn belongs to it."""
+        conversation = (record.domain, record.conversation_id)
+        if conversation != self._conversation:
+            self._conversation = conversation
+            self._earlier = {}
+            self._texts = {}
+
+    def _find_cited_earlier(
+        self, citations: Iterable[str], numbers: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Return id -> number of the cited passages that only earlier turns have shown."""
+        return {
+            name: self._earlier[name]
+            for name in citations
+            if name in self._earlier and name not in numbers
+        }
 
     def _add_passages(self, fields: Mapping[str, Any]) -> dict[str, int]:
-        """Add the passages of a turn to the pool. Returns id -> number."""
+        """Add the passages of a turn to the pool, and return id -> number."""
         numbers: dict[str, int] = {}
         for passage in (*fields["contexts"], *fields["evidence"]):
-            if passage["id"] not in numbers:
-                number = numbers[passage["id"]] = self._pool.add(passage)
-                self._texts[number] = passage["text"]
+            id = passage["id"]
+            if id not in numbers:
+                numbers[id] = self._pool.add(passage)
+                self._texts[numbers[id]] = passage["text"]
         return numbers
 
     def _find_missed(self, record: TurnRecord) -> dict[str, int]:
-        """Find the places in the pool of relevant passages that were not retrieved, as far as their
-        texts are known.
-        """
-        missed = list(list_missed(record))
-        found = self._find_passages(record.domain, missed) if missed else ()
+        """Return id -> number of relevant passages that were not retrieved, if they are known."""
+        missed = list_missed(record)
+        if not missed:
+            return {}
+        found = self._find_passages(record.domain, missed)
         return {each.id: self._pool.add(asdict(each)) for each in found}
 
     def _pack_item(self, item: Mapping[str, Any], number: int) -> list[Any]:
-        """Pack a passage of the evidence: its number in the answer, its place in the pool, hint,
-        and the text shown.
+        """Pack a passage of the evidence, with its number in the pool.
+
+        The row has its number in the answer, its number in the pool, whether it is a hint and, if
+        the model saw another text than the passage's, that text.
         """
-        shown = [self._split(item["shown"])] if "shown" in item else []
-        return [item["number"], number, int(item["hint"]), *shown]
+        row = [item["number"], number, int(item["hint"])]
+        if "shown" in item:
+            row.append(self._split(item["shown"]))
+        return row
 
     def _split(self, text: str) -> str | list[str | int]:
         return split_by_passages(text, self._texts.items())
 
-    def _forget(self) -> None:
-        """Keep the texts of this conversation's latest evidence only; a prompt may repeat these."""
+    def _forget_old(self) -> None:
+        """Forget all texts but those of the latest evidence, which prompts repeat."""
         self._earlier = dict(list(self._earlier.items())[-_RECENT:])
         self._texts = {number: self._texts[number] for number in self._earlier.values()}
 
 
-def list_missed(record: TurnRecord) -> Iterator[str]:
-    """Yield the ids of relevant passages that were not retrieved."""
+def _list_numbers(prompt: Iterable[Sequence[Any]]) -> list[int]:
+    """List the numbers of the passages in the messages of a prompt, see `split_by_passages`."""
+    numbers = []
+    for _, content in prompt:
+        if isinstance(content, list):
+            numbers += [part for part in content if isinstance(part, int)]
+    return numbers
+
+
+def list_missed(record: TurnRecord) -> list[str]:
+    """List the ids of relevant passages that were not retrieved."""
     retrieved = {hit.passage.id for hit in record.hits}
-    yield from (name for name, grade in record.gold.items() if grade > 0 and name not in retrieved)
+    return [id for id, grade in record.gold.items() if grade > 0 and id not in retrieved]
 
 
 _DIGITS = 4
 
 
 class TurnIndex:
-    """Collects the columns, turn by turn."""
+    """The list of turns, as columns."""
 
     def __init__(self) -> None:
         self.turns: list[str] = []
@@ -145,17 +172,21 @@ class TurnIndex:
     def add(self, record: TurnRecord, scores: Mapping[str, float]) -> None:
         """Add a turn with its scores."""
         relevant = sum(grade > 0 for grade in record.gold.values())
-        found = relevant - sum(1 for _ in list_missed(record))
-        cost = round(sum(usage.cost_usd for usage in record.usage.values()), 6)
-        values: dict[str, Any] = {"conversation": record.conversation_id, "domain": record.domain}
-        values |= {
+        in_passages, in_answer = _share_reference(record)
+        values: dict[str, Any] = {
+            "conversation": record.conversation_id,
+            "domain": record.domain,
             "number": record.number,
             "question": record.original_query,
             "failed": int(bool(record.error)),
+            "fell_back": sorted(record.fallbacks),
+            "relevant": relevant,
+            "found": relevant - len(list_missed(record)),
+            "held": in_passages,
+            "said": in_answer,
+            "seconds": round(sum(record.timings.values()), _DIGITS),
+            "cost": round(sum(usage.cost_usd for usage in record.usage.values()), 6),
         }
-        values |= {"fell_back": sorted(record.fallbacks), "relevant": relevant, "found": found}
-        values |= dict(zip(("held", "said"), _share_reference(record), strict=True))
-        values |= {"seconds": round(sum(record.timings.values()), _DIGITS), "cost": cost}
         for name, value in values.items():
             self._columns.setdefault(name, []).append(value)
         rounded = {name: round(value, _DIGITS) for name, value in scores.items()}
@@ -169,22 +200,26 @@ class TurnIndex:
 
 
 def _share_reference(record: TurnRecord) -> tuple[float | None, float | None]:
-    """The parts of the reference answer's content words in the retrieved passages, and in the
-    answer.
+    """Return the shares of the reference's content words in the passages, and in the answer.
 
-    None where there is no reference, or no answer.
+    None if there is no reference, or no answer.
     """
     wanted = find_stems(record.reference)
     if not wanted or not record.answer.text:
         return None, None
-    held = frozenset().union(*(find_stems(hit.passage.text) for hit in record.hits))
-    said = find_stems(remove_citations(record.answer.text))
-    return round(len(wanted & held) / len(wanted), _DIGITS), round(
-        len(wanted & said) / len(wanted), _DIGITS
-    )
+    in_passages: set[str] = set()
+    for hit in record.hits:
+        in_passages |= find_stems(hit.passage.text)
+    in_answer = find_stems(remove_citations(record.answer.text))
+    return _share(wanted, in_passages), _share(wanted, in_answer)
+
+
+def _share(wanted: Set[str], found: Set[str]) -> float:
+    return round(len(wanted & found) / len(wanted), _DIGITS)
 
 
 def _append(columns: dict[str, list[Any]], values: Mapping[str, Any], length: int) -> None:
+    """Append values to their columns, which have a length, and None to the others."""
     for name in values:
         columns.setdefault(name, [None] * length)
     for name, column in columns.items():
@@ -192,15 +227,16 @@ def _append(columns: dict[str, list[Any]], values: Mapping[str, Any], length: in
 
 
 CHUNK = 250
-"""Records, or passages, that are packed together: a turn opens at once, and repeated words still
-cost little.
+"""The number of records, or passages, that are packed together.
+
+A turn still opens at once, and repeated words cost little.
 """
 
-_LEVEL = 5
+_COMPRESSION_LEVEL = 5
 
 
 def format_row(value: Any) -> bytes:
-    """Format a value as JSON in UTF-8. Half a surrogate pair is written as JSON does it."""
+    """Format a value as JSON in UTF-8. Half a surrogate pair is escaped."""
     return format_json(value).encode("utf-8", "backslashreplace")
 
 
@@ -211,7 +247,7 @@ def pack_rows(rows: Iterable[bytes]) -> str:
 
 def pack_bytes(text: bytes) -> str:
     """Pack bytes: base64 of gzip. Equal bytes give equal texts."""
-    return b64encode(gzip.compress(text, _LEVEL, mtime=0)).decode("ascii")
+    return b64encode(gzip.compress(text, _COMPRESSION_LEVEL, mtime=0)).decode("ascii")
 
 
 _FIELDS = ("id", "title", "text", "url", "metadata")
@@ -221,24 +257,24 @@ class PassagePool:
     """Numbers passages from 0, and packs their texts in chunks.
 
     Args:
-        most: stop packing when the chunks are longer than this, in characters: they will not be
-            used.
+        limit: packing stops when the chunks are longer than this, in characters, since they will
+            not be used.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.sizes = array("I")
         """The bytes of each passage before packing."""
         self.packed = 0
         """The characters of all chunks so far."""
         self.unpacked = 0
-        """What they were before packing, in bytes."""
-        self._most = most
+        """The bytes of all chunks so far before packing."""
+        self._limit = limit
         self._numbers: dict[bytes, int] = {}
         self._chunks: list[str] = []
         self._waiting: list[bytes] = []
 
     def add(self, passage: Mapping[str, Any]) -> int:
-        """Add a passage (id, title, text, url, metadata), unless it is there. Returns its number."""
+        """Add a passage (id, title, text, url, metadata) unless it is there; return its number."""
         row = format_row([passage.get(name) or "" for name in _FIELDS])
         key = blake2b(row, digest_size=16).digest()
         number = self._numbers.setdefault(key, len(self._numbers))
@@ -263,34 +299,30 @@ class PassagePool:
             self._pack_chunk()
 
     def _pack_chunk(self) -> None:
-        if self.packed <= self._most:
+        if self.packed <= self._limit:
             self._chunks.append(pack_rows(self._waiting))
             self.packed += len(self._chunks[-1])
             self.unpacked += sum(map(len, self._waiting))
         self._waiting.clear()
 
 
+_MIN_LENGTH = 40
+"""The characters of a passage that is worth a reference."""
+
+
 def split_by_passages(text: str, passages: Iterable[tuple[int, str]]) -> str | list[str | int]:
     """Replace the texts of passages within a text by their numbers.
 
-    split_by_passages("[1] Ice floats. Why?", [(7, "Ice floats.")]) gives ["[1] ", 7, " Why?"]
+    With a passage 7 whose text is "Ice floats.", "[1] Ice floats. Why?" gives ["[1] ", 7, " Why?"].
 
     Returns:
-        The text itself where none of them is in it.
+        The text itself if none of them is in it.
     """
-    within = [
-        (number, passage)
-        for number, passage in passages
-        if len(passage) >= _SHORTEST and passage in text
-    ]
     parts: list[str | int] = [text]
-    for number, passage in within:
-        parts = [piece for part in parts for piece in _split_part(part, number, passage)]
-    return parts if within else text
-
-
-_SHORTEST = 40
-"""Characters of a text that is worth a reference."""
+    for number, passage in passages:
+        if len(passage) >= _MIN_LENGTH and passage in text:
+            parts = [piece for part in parts for piece in _split_part(part, number, passage)]
+    return text if parts == [text] else parts
 
 
 def _split_part(part: str | int, number: int, passage: str) -> Iterator[str | int]:

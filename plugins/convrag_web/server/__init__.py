@@ -1,22 +1,52 @@
 """The server of `task=serve`.
 
+Startup:
+
 * `task`: the task, with its parameters.
-* `serving`: the address, and Uvicorn, which lets turns finish at its end.
-* `app`: the application: its routes, the files of its page, and its guard: token, Host and Origin,
-  size and time.
-* `served_models`: named configurations, whose stages are shared, and one turn of a conversation at
-  a time.
-* `turn_runner`: turns, so many at once, each in a thread, and their events.
-* `openai_api`: OpenAI's protocol: chat completions, responses and models.
-* `openai_requests`: its requests, and their messages as a question with its history.
-* `chores`: the requests among them that ask for no document.
-* `completions`, `responses`: its replies, whole and streamed.
-* `citations`: those of its replies: counted from 1, with annotations and addresses.
-* `source_page`: the page that such an address opens.
-* `conversations_api`: conversations that are kept: list, ask, show, regenerate, reset, export,
-  delete, documents.
-* `conversation_schemas`: its requests and replies.
-* `event_stream`: replies as server-sent events.
-* `errors`: strict JSON in replies, and errors as OpenAI's object.
-* `server_metrics`: counts for Prometheus, a line of the log for each turn, /healthz and /metrics.
+* `options`: those parameters that the application reads.
+* `serving`: the address, and Uvicorn, whose end lets turns finish.
+* `app`: the application, put together from its parts, routes and pages.
+* `server_parts`: the parts that the routes use.
+
+Models and turns:
+
+* `model_overrides`: the parameter `task.models`.
+* `served_models`: the models by name; building them.
+* `served_model`: a model: a named pipeline.
+* `loaded_data`: the data set of a model, as it was read.
+* `watching`: reading data sets again when their files change.
+* `turn_runner`: a limited number of turns at once.
+* `running_turn`: a turn in a thread, and its events.
+* `turn_threads`: the threads.
+* `conversation_turns`: stored conversations, and their turns, one at a time.
+* `shared_turns`: turns that go on when their client leaves.
+
+OpenAI's protocol, below /v1:
+
+* `openai_api`: the routes.
+* `openai_requests`: the requests.
+* `message_reading`: messages as a question with its history.
+* `chores`: requests of chat programs that need no document.
+* `response_history`: the turns before a response.
+* `reply_form`, `completions`, `responses`: the replies, whole and as events.
+* `cited_reply`: the citations in replies, counted from 1, with annotations.
+* `source_links`: the addresses of passages' pages.
+* `source_page`: such a page.
+
+Conversations, below /api:
+
+* `conversations_api`: the routes.
+* `conversation_schemas`: the requests and replies.
+* `conversation_export`: downloads of conversations.
+* `document_view`: a document with the place of a passage.
+* `feedback`: feedback on answers.
+
+Common to all:
+
+* `guard`: who may ask: token, Host and Origin, size and time of a request.
+* `page_files`: the files of the chat page.
+* `health_api`, `server_metrics`: /healthz and /metrics; counts for Prometheus, and log lines.
+* `sse`: replies as server-sent events.
+* `json_reply`, `errors`: strict JSON, and errors as OpenAI's object.
+* `request_texts`: the texts in requests, and their length.
 """

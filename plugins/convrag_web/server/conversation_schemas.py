@@ -1,6 +1,4 @@
-"""What the API below /api sends and gets, for the checks of requests and for the OpenAPI
-description.
-"""
+"""Requests and replies of the API below /api; FastAPI checks the former and describes both."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -9,22 +7,25 @@ from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from convrag.sdk.data.rows import RecordRow
-from convrag_web.server.openai_requests import FilledText
+from convrag_web.server.request_texts import FilledText
 
 ConversationId = Annotated[str, Path(description="the conversation's id")]
-TurnNumber = Annotated[int, Path(ge=1, description="of the turn, counted from 1")]
-ListLimit = Annotated[int, Query(ge=1, le=1000, description="conversations at most")]
-ListOffset = Annotated[int, Query(ge=0, le=2**31, description="of the first one")]
+TurnNumber = Annotated[int, Path(ge=1, description="the turn's number, counted from 1")]
+ListLimit = Annotated[int, Query(ge=1, le=1000, description="the largest number of conversations")]
+ListOffset = Annotated[int, Query(ge=0, le=2**31, description="conversations to skip")]
 PassageId = Annotated[
-    str, Query(min_length=1, description="of a passage that a turn of the conversation has found")
+    str,
+    Query(
+        min_length=1, description="the id of a passage that a turn of the conversation has found"
+    ),
 ]
-ExportFormat = Annotated[Literal["markdown", "json"], Query(description="of the file")]
+ExportFormat = Annotated[Literal["markdown", "json"], Query(description="the format of the file")]
 
 
 class ServedModelInfo(BaseModel):
-    """A model: its overrides behind the command's own, its corpora, its llm, and questions of its data set to try.
+    """A model: its overrides of the command, its corpora, its llm, and example questions.
 
-    `read` is when its data set was read.
+    `read` is the time at which its data set was read.
     """
 
     id: str
@@ -42,11 +43,11 @@ class ServedModelList(BaseModel):
 
 
 class ConversationInfo(BaseModel):
-    """A conversation. Its title is its first question, cut; it is empty before that.
+    """A conversation. Its title is the beginning of its first question; it is empty before that.
 
-    The model is the one that it goes on with. It is empty where none can, since the conversation
-    was begun in the terminal with another configuration. `open` says whether this server can go on
-    with it: one about other documents can be read alone.
+    `model` is the one that continues it; empty if none can, since the conversation was begun in the
+    terminal with another configuration. `open` says whether this server can continue it; otherwise
+    it can only be read.
     """
 
     id: str
@@ -66,10 +67,10 @@ class ConversationList(BaseModel):
 
 
 class WholeConversation(ConversationInfo):
-    """A conversation with the records of its turns, and the question of the turn in progress, if there is one.
+    """A conversation with the records of its turns, and the question of the turn in progress.
 
-    That question is empty where the last one is answered again. `helpful` is the feedback without a
-    name: turn id -> whether the answer has helped.
+    That question is null if no turn is in progress, and empty if the last question is answered
+    again. `helpful` is the feedback of the page's user: turn id -> whether the answer helped.
     """
 
     records: list[RecordRow]
@@ -82,7 +83,7 @@ class NewConversation(BaseModel):
 
     model: str | None = Field(None, description="its name; by default the first of GET /api/models")
     domain: str | None = Field(
-        None, description="the corpus that it is about, where the model has several"
+        None, description="the corpus that it is about, if the model has several"
     )
 
 
@@ -107,7 +108,7 @@ class Suggestions(BaseModel):
 
 
 class ShownHeading(BaseModel):
-    """A heading: the character at which its line begins in the text that is sent, its level from 1, and its text."""
+    """A heading: where its line begins in the text that is sent, its level from 1, its text."""
 
     start: int
     level: int
@@ -115,31 +116,31 @@ class ShownHeading(BaseModel):
 
 
 class ShownPage(BaseModel):
-    """A page: the character at which it begins in the text that is sent, and its number from 1."""
+    """A page: where it begins in the text that is sent, and its number from 1."""
 
     start: int
     number: int
 
 
 class Span(BaseModel):
-    """A part of the text that is sent: its first character, and the one after its last."""
+    """A part of the text that is sent, from the character `start` to before the character `end`."""
 
     start: int
     end: int
 
 
 class Support(BaseModel):
-    """The sentences of an answer that its passages do not support; characters are counted as Unicode's code points."""
+    """The sentences of an answer that its passages do not support, counted in code points."""
 
     unsupported: list[Span]
 
 
 class ShownDocument(BaseModel):
-    """A document with the place of a passage in it; characters are counted as Unicode's code points.
+    """A document with the place of a passage in it; characters are counted in code points.
 
     Of a very long document, the text around the passage is sent: the characters from `first` to
-    `last` of `length`. `passage` is null where the document has changed and the passage is no
-    longer in it. `page_name` is what `pages` are called, such as "slide".
+    `last` of `length`. `passage` is null if the document has changed and the passage is no longer
+    in it. `page_name` is the name of `pages`, such as "slide".
     """
 
     id: str

@@ -1,227 +1,255 @@
-"""Conversations that are kept: the API below /api."""
+"""The API below /api: conversations that are stored."""
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
-from convrag import Document, Passage, TurnRecord
+from convrag import TurnRecord
 from convrag.sdk.data.rows import RecordRow
-from convrag.sdk.data.transcript import format_transcript
-from convrag.sdk.tasks.turns import ConversationInfo, Stages
+from convrag.sdk.tasks.turns import ConversationInfo, StageFinished, Stages
 from convrag.sdk.text.support import find_unsupported
 from convrag_web.server import conversation_schemas as schemas
-from convrag_web.server.errors import ERRORS, JsonReply, RequestError
-from convrag_web.server.feedback import Feedback, Form, add_feedback, find_thumbs, format_feedback
-from convrag_web.server.openai_requests import check_length
-from convrag_web.server.served_models import ConversationTurns, ServedModels
-from convrag_web.server.sse import EVENTS, PING, SharedTurn, TurnStream, format_event, start_stream
-from convrag_web.server.turn_runner import RunningTurn
+from convrag_web.server.conversation_export import format_export
+from convrag_web.server.conversation_turns import ConversationTurns
+from convrag_web.server.document_view import find_passage, get_document_id, show_document
+from convrag_web.server.errors import ERRORS, RequestError
+from convrag_web.server.feedback import (
+    Feedback,
+    FeedbackForm,
+    add_feedback,
+    find_thumbs,
+    format_feedback,
+)
+from convrag_web.server.json_reply import JsonReply
+from convrag_web.server.request_texts import check_length
+from convrag_web.server.running_turn import RunningTurn
+from convrag_web.server.server_parts import Parts, ServerParts
+from convrag_web.server.sse import EVENTS, PING, TurnStream, format_event, start_stream
 
 
 class ConversationIdConvertor(StringConvertor):
-    """An id in a path. It may have slashes, since task=chat takes any name; it ends where a route goes on."""
+    """A conversation's id in a path.
 
-    regex = r"(?:(?!/(?:turns(?:/[^/]*(?:/support|/feedback)?)?|regenerate|stop|suggestions|reset|export|document)$).)+"
+    It may have slashes, since task=chat takes any name. It ends where the path of a route goes on.
+    """
+
+    regex = (
+        r"(?:(?!/(?:turns(?:/[^/]*(?:/support|/feedback)?)?"
+        r"|regenerate|stop|suggestions|reset|export|document)$).)+"
+    )
 
 
 register_url_convertor("conversation", ConversationIdConvertor())
-_ONE = "/conversations/{conversation_id:conversation}"
+
+_CONVERSATION = "/conversations/{conversation_id:conversation}"
 _LAST_STAGE = Stages._fields[-1]
 _FIRST_MODEL = schemas.NewConversation(model=None, domain=None)
 _SAME_QUERY = schemas.RegenerateRequest(query=None)
+_ERROR_EVENT = "error"
+
+router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
 
 
-def make_router(models: ServedModels, turns: ConversationTurns, max_characters: int) -> APIRouter:
-    """Make the routes.
+@router.get("/conversations", response_model=schemas.ConversationList)
+def list_conversations(
+    parts: Parts, limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0
+) -> Response:
+    """List conversations, the one that was used last first."""
+    conversations = parts.conversations.list(limit, offset)
+    return JsonReply({"conversations": [describe(info, parts.turns) for info in conversations]})
 
-    Args:
-        models: by name.
-        turns: of the conversations.
-        max_characters: that a question may have.
+
+@router.post("/conversations", status_code=201, response_model=schemas.ConversationInfo)
+def begin_conversation(parts: Parts, request: schemas.NewConversation = _FIRST_MODEL) -> Response:
+    """Begin a conversation with a model."""
+    model = parts.models.find(request.model)
+    session = parts.turns.begin(model, model.choose_domain(request.domain))
+    return JsonReply(describe(session.describe(), parts.turns), status_code=201)
+
+
+@router.post(_CONVERSATION + "/turns", **EVENTS)
+async def ask(
+    parts: Parts, conversation_id: schemas.ConversationId, request: schemas.TurnRequest
+) -> Response:
+    """Answer a question.
+
+    Events: `stage` with the changed fields of the record, `piece` of the answer, and at the end
+    `record`. The turn goes on when the client leaves; `/stop` ends it.
     """
-    router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
-    conversations = turns.conversations
-    shared: list[SharedTurn] = []  # of a conversation, the first one is in progress
+    max_characters = parts.options.max_characters
+    check_length(request.question, "question", max_characters)
+    check_length(request.query or "", "query", max_characters)
+    starting = parts.turns.ask(conversation_id, request.question, request.query)
+    return await _stream_shared(parts, conversation_id, request.question, starting)
 
-    def find_shared(id: str) -> SharedTurn | None:
-        return next((turn for turn in shared if turn.conversation == id), None)
 
-    async def share(id: str, question: str, starting: Awaitable[RunningTurn]) -> TurnStream:
-        turn = SharedTurn(id, question, _format_events(starting))
-        shared.append(turn)
-        turn.task.add_done_callback(lambda _: shared.remove(turn))
-        return await start_stream(turn, turn.read(), "error")
+@router.post(_CONVERSATION + "/regenerate", **EVENTS)
+async def regenerate(
+    parts: Parts,
+    conversation_id: schemas.ConversationId,
+    request: schemas.RegenerateRequest = _SAME_QUERY,
+) -> Response:
+    """Answer the last question again, with the events of a turn; the new turn replaces the last."""
+    check_length(request.query or "", "query", parts.options.max_characters)
+    starting = parts.turns.regenerate(conversation_id, request.query)
+    return await _stream_shared(parts, conversation_id, "", starting)
 
-    @router.get("/conversations", response_model=schemas.ConversationList)
-    def list_conversations(
-        limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0
-    ) -> Response:
-        """List conversations, the one that was used last first."""
-        found = conversations.list(limit, offset)
-        return JsonReply({"conversations": [_describe(info, turns) for info in found]})
 
-    @router.post("/conversations", status_code=201, response_model=schemas.ConversationInfo)
-    def begin_conversation(request: schemas.NewConversation = _FIRST_MODEL) -> Response:
-        """Begin a conversation with a model."""
-        model = models.find(request.model)
-        session = turns.begin(model, model.choose_domain(request.domain))
-        return JsonReply(_describe(session.describe(), turns), status_code=201)
+@router.get(_CONVERSATION + "/turns", **EVENTS)
+async def follow(parts: Parts, conversation_id: schemas.ConversationId) -> Response:
+    """Send the events of the turn in progress, from its first one on."""
+    turn = parts.shared_turns.find(conversation_id)
+    if turn is None:
+        raise RequestError(404, "no turn of this conversation is in progress", code="not_found")
+    return await start_stream(turn, turn.read(), _ERROR_EVENT)
 
-    @router.post(_ONE + "/turns", **EVENTS)
-    async def ask(
-        conversation_id: schemas.ConversationId, request: schemas.TurnRequest
-    ) -> Response:
-        """Answer a question. Events: `stage` with what it has changed, `piece` of the answer, at
-        the end `record`.
 
-        The turn goes on when the client leaves; `/stop` ends it.
-        """
-        for name, text in (("question", request.question), ("query", request.query or "")):
-            check_length(text, name, max_characters)
-        starting = turns.ask(conversation_id, request.question, request.query)
-        return await share(conversation_id, request.question, starting)
-
-    @router.post(_ONE + "/regenerate", **EVENTS)
-    async def regenerate(
-        conversation_id: schemas.ConversationId, request: schemas.RegenerateRequest = _SAME_QUERY
-    ) -> Response:
-        """Answer the last question again, with the events of a turn; the new turn takes the place
-        of the last one.
-        """
-        check_length(request.query or "", "query", max_characters)
-        return await share(conversation_id, "", turns.regenerate(conversation_id, request.query))
-
-    @router.get(_ONE + "/turns", **EVENTS)
-    async def follow(conversation_id: schemas.ConversationId) -> Response:
-        """Send the events of the turn in progress, from its first one on."""
-        if (turn := find_shared(conversation_id)) is None:
-            raise RequestError(404, "no turn of this conversation is in progress", code="not_found")
-        return await start_stream(turn, turn.read(), "error")
-
-    @router.post(_ONE + "/stop", status_code=204)
-    async def stop(conversation_id: schemas.ConversationId) -> Response:
-        """End the turn in progress, which is not kept, and wait for its end."""
-        if turn := find_shared(conversation_id):
-            turn.task.cancel()
-        async with turns.hold(conversation_id):
-            return Response(status_code=204)
-
-    def find_record(conversation_id: str, number: int) -> TurnRecord:
-        turns.find(conversation_id)
-        records = conversations.records(conversation_id)
-        if number > len(records):
-            raise RequestError(404, "there is no such turn", code="not_found")
-        return records[number - 1]
-
-    @router.get(_ONE + "/turns/{number}", response_model=RecordRow)
-    def show_turn(conversation_id: schemas.ConversationId, number: schemas.TurnNumber) -> Response:
-        """Show the record of a turn."""
-        return JsonReply(find_record(conversation_id, number).to_dict())
-
-    @router.get(_ONE + "/turns/{number}/support", response_model=schemas.Support)
-    def check_support(
-        conversation_id: schemas.ConversationId, number: schemas.TurnNumber
-    ) -> Response:
-        """Show which sentences of a turn's answer its passages do not support, by the words in
-        common.
-        """
-        spans = find_unsupported(find_record(conversation_id, number))
-        return JsonReply({"unsupported": [{"start": start, "end": end} for start, end in spans]})
-
-    @router.post(_ONE + "/turns/{number}/feedback", status_code=204)
-    def give_feedback(
-        conversation_id: schemas.ConversationId, number: schemas.TurnNumber, said: Feedback
-    ) -> Response:
-        """Say whether an answer helped, what it should have been, and which passages do not belong
-        to the question.
-        """
-        add_feedback(conversations, find_record(conversation_id, number), said)
+@router.post(_CONVERSATION + "/stop", status_code=204)
+async def stop(parts: Parts, conversation_id: schemas.ConversationId) -> Response:
+    """End the turn in progress, which is not stored, and wait for its end."""
+    turn = parts.shared_turns.find(conversation_id)
+    if turn:
+        turn.stop()
+    async with parts.turns.hold(conversation_id):
         return Response(status_code=204)
 
-    @router.get("/feedback", response_class=Response)
-    def export_feedback(form: Form = "ratings") -> Response:
-        """Download all feedback: as ratings, as qrels of the passages, or as conversations with
-        references.
-        """
-        return Response(
-            format_feedback(conversations, form), media_type="text/plain; charset=utf-8"
-        )
 
-    @router.post(_ONE + "/suggestions", response_model=schemas.Suggestions)
-    async def suggest_questions(conversation_id: schemas.ConversationId) -> Response:
-        """Suggest questions to ask next, by the model's llm; none where it cannot, as
-        llm=extractive.
-        """
-        return JsonReply({"questions": await turns.suggest(conversation_id)})
+@router.get(_CONVERSATION + "/turns/{number}", response_model=RecordRow)
+def show_turn(
+    parts: Parts, conversation_id: schemas.ConversationId, number: schemas.TurnNumber
+) -> Response:
+    """Show the record of a turn."""
+    return JsonReply(parts.turns.find_record(conversation_id, number).to_dict())
 
-    @router.post(_ONE + "/reset", status_code=204)
-    async def reset(conversation_id: schemas.ConversationId) -> Response:
-        """Remove the turns of a conversation."""
-        async with turns.hold(conversation_id):
-            await asyncio.to_thread(turns.find, conversation_id)
-            await asyncio.to_thread(conversations.reset, conversation_id)
-        return Response(status_code=204)
 
-    @router.get(_ONE + "/export", response_class=Response)
-    def export(
-        conversation_id: schemas.ConversationId, format: schemas.ExportFormat = "markdown"
-    ) -> Response:
-        """Download a conversation as Markdown or as JSON."""
-        described = _describe(turns.find(conversation_id).describe(), turns)
-        return format_export(described, conversations.records(conversation_id), format)
+@router.get(_CONVERSATION + "/turns/{number}/support", response_model=schemas.Support)
+def check_support(
+    parts: Parts, conversation_id: schemas.ConversationId, number: schemas.TurnNumber
+) -> Response:
+    """Show which sentences of an answer its passages do not support, by the words in common."""
+    spans = find_unsupported(parts.turns.find_record(conversation_id, number))
+    return JsonReply({"unsupported": [{"start": start, "end": end} for start, end in spans]})
 
-    @router.get(_ONE + "/document", response_model=schemas.ShownDocument)
-    def open_document(
-        conversation_id: schemas.ConversationId, passage: schemas.PassageId
-    ) -> Response:
-        """Show the document that a passage of the conversation was cut from, with the passage's
-        place in it.
-        """
-        session = turns.find(conversation_id)
-        domain, found = find_passage(conversations.records(conversation_id), passage)
-        document = turns.find_model(session).find_document(domain, get_document_id(found))
-        return JsonReply(show_document(document, found))
 
-    @router.get(_ONE, response_model=schemas.WholeConversation)
-    def show_conversation(conversation_id: schemas.ConversationId) -> Response:
-        """Show a conversation with the records of its turns."""
-        session = turns.find(conversation_id)
-        turn = find_shared(
-            conversation_id
-        )  # before the records: who ends meanwhile is in both, rather than in none
-        records = conversations.records(conversation_id)
-        told: dict[str, Any] = {
-            "records": [each.to_dict() for each in records],
-            "in_progress": turn and turn.question,
-        }
-        told["helpful"] = find_thumbs(conversations, conversation_id, records)
-        return JsonReply(_describe(session.describe(), turns) | told)
+@router.post(_CONVERSATION + "/turns/{number}/feedback", status_code=204)
+def give_feedback(
+    parts: Parts,
+    conversation_id: schemas.ConversationId,
+    number: schemas.TurnNumber,
+    feedback: Feedback,
+) -> Response:
+    """Say whether an answer helped, what it should have been, and which passages are irrelevant."""
+    record = parts.turns.find_record(conversation_id, number)
+    add_feedback(parts.conversations, record, feedback)
+    return Response(status_code=204)
 
-    @router.delete(_ONE, status_code=204)
-    async def delete(conversation_id: schemas.ConversationId) -> Response:
-        """Remove a conversation."""
-        async with turns.hold(conversation_id):
-            await asyncio.to_thread(turns.find, conversation_id)
-            await asyncio.to_thread(conversations.delete, conversation_id)
-        return Response(status_code=204)
 
-    @router.get("/models", response_model=schemas.ServedModelList)
-    def list_models() -> Response:
-        """List the models, each with what belongs to it; the first is the default."""
-        return JsonReply({"models": [model.describe() for model in models.values()]})
+@router.get("/feedback", response_class=Response)
+def export_feedback(parts: Parts, form: FeedbackForm = "ratings") -> Response:
+    """Download all feedback as ratings, as qrels, or as conversations with reference answers."""
+    text = format_feedback(parts.conversations, form)
+    return Response(text, media_type="text/plain; charset=utf-8")
 
-    return router
+
+@router.post(_CONVERSATION + "/suggestions", response_model=schemas.Suggestions)
+async def suggest_questions(parts: Parts, conversation_id: schemas.ConversationId) -> Response:
+    """Suggest questions to ask next, by the model's llm; none if it cannot, as llm=extractive."""
+    return JsonReply({"questions": await parts.turns.suggest(conversation_id)})
+
+
+@router.post(_CONVERSATION + "/reset", status_code=204)
+async def reset(parts: Parts, conversation_id: schemas.ConversationId) -> Response:
+    """Remove the turns of a conversation."""
+    async with parts.turns.hold(conversation_id):
+        await asyncio.to_thread(parts.turns.find, conversation_id)
+        await asyncio.to_thread(parts.conversations.reset, conversation_id)
+    return Response(status_code=204)
+
+
+@router.get(_CONVERSATION + "/export", response_class=Response)
+def export(
+    parts: Parts,
+    conversation_id: schemas.ConversationId,
+    format: schemas.ExportFormat = "markdown",
+) -> Response:
+    """Download a conversation as Markdown or as JSON."""
+    described = describe(parts.turns.find(conversation_id).describe(), parts.turns)
+    return format_export(described, parts.conversations.records(conversation_id), format)
+
+
+@router.get(_CONVERSATION + "/document", response_model=schemas.ShownDocument)
+def open_document(
+    parts: Parts, conversation_id: schemas.ConversationId, passage: schemas.PassageId
+) -> Response:
+    """Show the document that a passage was cut from, with the passage's place in it."""
+    session = parts.turns.find(conversation_id)
+    domain, found = find_passage(parts.conversations.records(conversation_id), passage)
+    model = parts.turns.find_model(session)
+    document = model.find_document(domain, get_document_id(found))
+    return JsonReply(show_document(document, found))
+
+
+@router.get(_CONVERSATION, response_model=schemas.WholeConversation)
+def show_conversation(parts: Parts, conversation_id: schemas.ConversationId) -> Response:
+    """Show a conversation with the records of its turns."""
+    session = parts.turns.find(conversation_id)
+    # Before the records: a turn that ends meanwhile is in both rather than in neither
+    turn = parts.shared_turns.find(conversation_id)
+    records = parts.conversations.records(conversation_id)
+    whole = {
+        **describe(session.describe(), parts.turns),
+        "records": [record.to_dict() for record in records],
+        "in_progress": turn.question if turn else None,
+        "helpful": find_thumbs(parts.conversations, conversation_id, records),
+    }
+    return JsonReply(whole)
+
+
+@router.delete(_CONVERSATION, status_code=204)
+async def delete(parts: Parts, conversation_id: schemas.ConversationId) -> Response:
+    """Remove a conversation."""
+    async with parts.turns.hold(conversation_id):
+        await asyncio.to_thread(parts.turns.find, conversation_id)
+        await asyncio.to_thread(parts.conversations.delete, conversation_id)
+    return Response(status_code=204)
+
+
+@router.get("/models", response_model=schemas.ServedModelList)
+def list_models(parts: Parts) -> Response:
+    """List the models with their corpora and example questions; the first is the default."""
+    return JsonReply({"models": [model.describe() for model in parts.models.values()]})
+
+
+def describe(info: ConversationInfo, turns: ConversationTurns) -> dict[str, Any]:
+    """Describe a conversation as `schemas.ConversationInfo`."""
+    return {
+        "id": info.id,
+        "title": info.title,
+        "domain": info.domain,
+        "turns": info.turns,
+        "model": turns.name_model(info),
+        "open": turns.can_go_on(info),
+        "created": info.created.isoformat(),
+        "updated": info.updated.isoformat(),
+    }
+
+
+async def _stream_shared(
+    parts: ServerParts, id: str, question: str, starting: Awaitable[RunningTurn]
+) -> TurnStream:
+    """Stream the events of a turn that goes on when the client leaves."""
+    turn = parts.shared_turns.add(id, question, _format_events(starting))
+    return await start_stream(turn, turn.read(), _ERROR_EVENT)
 
 
 async def _format_events(starting: Awaitable[RunningTurn]) -> AsyncIterator[bytes]:
+    """Yield the events of a turn, formatted; those that are due together come together."""
     turn = await starting
-    told: dict[str, Any] = {}
+    sent_fields: dict[str, Any] = {}
     async for events in turn.batches():
         formatted = []
         for event in events:
@@ -230,119 +258,16 @@ async def _format_events(starting: Awaitable[RunningTurn]) -> AsyncIterator[byte
             elif isinstance(event, TurnRecord):
                 formatted.append(format_event(event.to_dict(), "record"))
             elif event.stage != _LAST_STAGE:  # the record follows
-                fields = event.record.to_dict()
-                changed = {
-                    name: value
-                    for name, value in fields.items()
-                    if name not in told or told[name] != value
-                }
-                formatted.append(format_event({"stage": event.stage, "record": changed}, "stage"))
-                told = fields
+                formatted.append(_format_stage(event, sent_fields))
+                sent_fields = event.record.to_dict()
         yield b"".join(formatted) or PING
 
 
-def _describe(info: ConversationInfo, turns: ConversationTurns) -> dict[str, Any]:
-    told = {name: getattr(info, name) for name in ("id", "title", "domain", "turns")}
-    times = {"created": info.created.isoformat(), "updated": info.updated.isoformat()}
-    return {**told, "model": turns.name_model(info), "open": turns.can_go_on(info), **times}
-
-
-def format_export(
-    conversation: Mapping[str, Any], records: Sequence[TurnRecord], format: str
-) -> Response:
-    """Format a conversation as a download.
-
-    Args:
-        conversation: its id, title and so on.
-        records: of its turns.
-        format: "json" or "markdown".
-    """
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", conversation["id"])[:80].strip("._") or "conversation"
-    name = f"{stem}.{'json' if format == 'json' else 'md'}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    if format == "json":
-        whole = {**conversation, "records": [record.to_dict() for record in records]}
-        return JsonReply(whole, headers=headers)
-    text = format_transcript(conversation["title"] or conversation["id"], records)
-    return Response(
-        text.encode("utf-8", "replace"), media_type="text/markdown; charset=utf-8", headers=headers
-    )
-
-
-LONGEST = 1_000_000
-"""Characters of a document that are sent; of a longer one, those around the passage."""
-
-
-def find_passage(records: Sequence[TurnRecord], passage_id: str) -> tuple[str, Passage]:
-    """Find a passage that a conversation's newest turn with it has found or shown, and the domain
-    of that turn.
-
-    Raises:
-        RequestError: no turn has it.
-    """
-    for record in reversed(records):
-        shown = (
-            *(hit.passage for hit in record.hits),
-            *(item.passage for item in record.evidence.items),
-        )
-        if found := next((each for each in shown if each.id == passage_id), None):
-            return record.domain, found
-    raise RequestError(
-        404, "no turn of this conversation has such a passage", param="passage", code="not_found"
-    )
-
-
-def get_document_id(passage: Passage) -> str:
-    """Return the id of the document that a passage was cut from. Raises RequestError where it was
-    cut from none.
-    """
-    document_id = passage.metadata.get("document")
-    if not isinstance(document_id, str):
-        raise RequestError(
-            404, "this passage was not cut from a document", param="passage", code="no_document"
-        )
-    return document_id
-
-
-def show_document(document: Document, passage: Passage) -> dict[str, Any]:
-    """Show a document as `schemas.ShownDocument`: its text, and where the passage stands in it
-    today.
-    """
-    length = len(document.text)
-    span = _find_span(document.text, passage)
-    middle = span[0] if span else 0
-    first = max(0, min(middle - LONGEST // 2, length - LONGEST))
-    last = min(length, first + LONGEST)
-    numbered = enumerate(document.pages, 1)
-    told = {name: getattr(document, name) for name in ("id", "title", "url", "page_name")}
-    return told | {
-        "text": document.text[first:last],
-        "first": first,
-        "last": last,
-        "length": length,
-        "headings": [
-            asdict(at) | {"start": at.start - first}
-            for at in document.headings
-            if first <= at.start < last
-        ],
-        "pages": [
-            {"start": at - first, "number": number} for number, at in numbered if first <= at < last
-        ],
-        "passage": {"start": span[0] - first, "end": min(span[1], last) - first} if span else None,
+def _format_stage(event: StageFinished, sent_fields: dict[str, Any]) -> bytes:
+    """Format the end of a stage, with the fields of the record that differ from those sent."""
+    changed = {
+        name: value
+        for name, value in event.record.to_dict().items()
+        if name not in sent_fields or sent_fields[name] != value
     }
-
-
-def _find_span(text: str, passage: Passage) -> tuple[int, int] | None:
-    """Find a passage in the text of its document, which may have changed since; None where it has
-    no such text.
-    """
-    start, end = passage.metadata.get("start"), passage.metadata.get("end")
-    if (
-        isinstance(start, int)
-        and isinstance(end, int)
-        and 0 <= start < end
-        and text[start:end] == passage.text
-    ):
-        return start, end
-    found = text.find(passage.text) if passage.text else -1
-    return (found, found + len(passage.text)) if found >= 0 else None
+    return format_event({"stage": event.stage, "record": changed}, "stage")

@@ -1,6 +1,4 @@
-"""Replies in JSON; every error is OpenAI's object `{"error": {"message", "type", "param",
-"code"}}`.
-"""
+"""Errors of requests, as OpenAI's object `{"error": {"message", "type", "param", "code"}}`."""
 
 import logging
 from collections.abc import Mapping
@@ -11,36 +9,18 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Match, Mount
 
 from convrag import ConfigError, ConvragError
-from convrag.sdk.data.strict_json import format_json
 from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
-from convrag.sdk.llm.streaming import mend_surrogates
 from convrag.sdk.secrets import redact
-
-
-def encode_json(value: Any) -> bytes:
-    """Plain data as JSON in UTF-8: NaN becomes null, half a surrogate pair U+FFFD."""
-    return mend_surrogates(format_json(value)).encode()
-
-
-class JsonReply(Response):
-    """A reply in JSON."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        """Format the body."""
-        return encode_json(content)
-
+from convrag_web.server.json_reply import JsonReply
 
 log = logging.getLogger("convrag.serve")
 
 
 class ErrorBody(BaseModel):
-    """What went wrong: a sentence, OpenAI's kind of error, the field at fault, and a fixed name for programs."""
+    """A message, OpenAI's kind of error, the field at fault, and a fixed name for programs."""
 
     message: str
     type: str
@@ -61,17 +41,15 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 """The errors of a route, for the OpenAPI description."""
 
 _RETRIED = frozenset({408, 409, 429})
-"""Beside those from 500, the statuses after which OpenAI's clients send a request again unless they
-are told not to.
-"""
+"""Statuses below 500 after which OpenAI's clients repeat a request, unless told not to."""
 
 
 class RequestError(ConvragError):
-    """An error that a client is told.
+    """An error with the reply that a client gets.
 
     Args:
         status: the HTTP status.
-        message: a sentence.
+        message: a sentence for people.
         type: OpenAI's kind of error; by default the client's fault below 500, else the server's.
         param: the field at fault ("messages.0.content").
         code: a fixed name for programs.
@@ -104,7 +82,7 @@ class RequestError(ConvragError):
             self.headers["x-should-retry"] = "false"
 
     def to_dict(self) -> dict[str, Any]:
-        """The body of the reply."""
+        """Return the body of the reply."""
         return {
             "error": {
                 "message": self.message,
@@ -115,70 +93,90 @@ class RequestError(ConvragError):
         }
 
     def to_reply(self) -> JsonReply:
-        """The whole reply."""
+        """Return the whole reply."""
         return JsonReply(self.to_dict(), status_code=self.status, headers=self.headers)
 
 
 def describe_failure(error: BaseException) -> RequestError:
-    """What a client is told of an error that a turn or a request raised; an unexpected one is
-    logged.
+    """Return the error for the client when a turn or a request has raised another one.
+
+    Unexpected errors are logged.
     """
-    if isinstance(error, RequestError):
-        return error
-    if isinstance(error, RunStopped):
-        return RequestError(429, str(error), type="insufficient_quota", code="run_stopped")
-    if isinstance(error, OtherConfiguration):
-        return RequestError(409, str(error), code="other_configuration")
-    if isinstance(error, ConversationChanged):
-        return RequestError(409, str(error), code="conversation_changed")
-    if isinstance(error, ConfigError):
-        return RequestError(400, str(error))
-    if isinstance(error, ConvragError):
-        log.error("%s", error)
-        return RequestError(503, str(error), code="unavailable")
+    match error:
+        case RequestError():
+            return error
+        case RunStopped():
+            return RequestError(429, str(error), type="insufficient_quota", code="run_stopped")
+        case OtherConfiguration():
+            return RequestError(409, str(error), code="other_configuration")
+        case ConversationChanged():
+            return RequestError(409, str(error), code="conversation_changed")
+        case ConfigError():
+            return RequestError(400, str(error))
+        case ConvragError():
+            log.error("%s", error)
+            return RequestError(503, str(error), code="unavailable")
     log.error("this should not have happened: %s: %s", type(error).__name__, error, exc_info=error)
     return RequestError(500, "the server made a mistake; its log says more", code="internal_error")
 
 
-def describe_invalid_request(problems: RequestValidationError) -> RequestError:
-    """The innermost problem of a request that does not fit the description of the API."""
-    places = [
-        [str(part) for part in each["loc"][1:] if _is_field(part)] for each in problems.errors()
-    ]
-    place, problem = max(zip(places, problems.errors(), strict=True), key=lambda each: len(each[0]))
-    param = ".".join(place)
+def describe_invalid_request(error: RequestValidationError) -> RequestError:
+    """Return the error for a request that does not fit the API: its innermost problem."""
+    fields: list[str] = []
+    problem = error.errors()[0]
+    for each in error.errors():
+        path = [str(part) for part in each["loc"][1:] if _is_field(part)]
+        if len(path) > len(fields):
+            fields = path
+            problem = each
     if problem["type"] == "json_invalid":
         return RequestError(400, f"the body is no JSON: {problem['ctx']['error']}")
+    param = ".".join(fields)
+    if fields and fields[0] in UNSUPPORTED:
+        message = f"{param} is not supported so: {UNSUPPORTED[fields[0]]}"
+        return RequestError(400, message, param=param, code="unsupported_parameter")
     message = str(problem["msg"]).removeprefix("Value error, ")
-    if place and place[0] in UNSUPPORTED:
-        text = f"{param} is not supported so: {UNSUPPORTED[place[0]]}"
-        return RequestError(400, text, param=param, code="unsupported_parameter")
-    return RequestError(400, f"{param}: {message}" if param else message, param=param or None)
+    if param:
+        return RequestError(400, f"{param}: {message}", param=param)
+    return RequestError(400, message)
 
 
-_JSON = "answers are text that cites sources: leave it out, or ask the language model itself for JSON, in words"
-UNSUPPORTED = dict.fromkeys(
-    ("n", "logprobs", "top_logprobs", "audio", "modalities", "background", "prompt"), "leave it out"
-) | {
-    "tools": "the server has no tools of its own: leave them out; functions of yours may stay, and none is called",
+_ONLY_TEXT = (
+    "answers are text that cites sources: leave it out, or ask the language model itself for JSON, "
+    "in words"
+)
+
+UNSUPPORTED = {
+    "n": "leave it out",
+    "logprobs": "leave it out",
+    "top_logprobs": "leave it out",
+    "audio": "leave it out",
+    "modalities": "leave it out",
+    "background": "leave it out",
+    "prompt": "leave it out",
+    "tools": (
+        "the server has no tools of its own: leave them out; functions of yours may stay, and none "
+        "is called"
+    ),
     "tool_choice": 'no tool is ever called, so none can be forced: leave it out, or say "auto"',
     "functions": "leave them out; tools may be sent, and none is ever called",
-    "response_format": _JSON,
-    "text": _JSON,
+    "response_format": _ONLY_TEXT,
+    "text": _ONLY_TEXT,
     "conversation": "name the response that came before, as previous_response_id",
 }
-"""Fields of OpenAI's protocol whose values may be refused, since ignoring them would give another
-reply than was asked for; and what to do.
+"""Fields of OpenAI's protocol that the server refuses, with advice.
+
+To ignore them would give another reply than the client asked for.
 """
 
 _UNION_MEMBERS = frozenset({"str", "ChatMessage", "OtherItem"})
 
 
 def _is_field(part: object) -> bool:
-    """Whether a part of a place is the name of a field or a number in a list, and none of
-    pydantic's for a union.
-    """
-    return isinstance(part, int) or (str(part).isidentifier() and part not in _UNION_MEMBERS)
+    """Return whether a part of a location is a field or an index, not a name of a union."""
+    if isinstance(part, int):
+        return True
+    return str(part).isidentifier() and part not in _UNION_MEMBERS
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -187,21 +185,10 @@ def install_error_handlers(app: FastAPI) -> None:
     async def handle_http_error(request: Request, error: HTTPException) -> JsonReply:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
         headers = error.headers
-        if error.status_code == 405:  # Starlette names the methods of the path's first route alone
-            scopes = {
-                name: {**request.scope, "method": name}
-                for name in ("DELETE", "GET", "HEAD", "POST")
-            }
-            routes = [route for route in app.routes if not isinstance(route, Mount)]
-            allowed = [
-                name
-                for name in scopes
-                if any(each.matches(scopes[name])[0] is Match.FULL for each in routes)
-            ]
-            headers = {"Allow": ", ".join(allowed)}
-        return RequestError(
-            error.status_code, str(error.detail), code=code, headers=headers
-        ).to_reply()
+        if error.status_code == 405:
+            headers = {"Allow": ", ".join(_list_methods(app, request))}
+        described = RequestError(error.status_code, str(error.detail), code=code, headers=headers)
+        return described.to_reply()
 
     app.add_exception_handler(HTTPException, handle_http_error)
     app.add_exception_handler(
@@ -209,3 +196,14 @@ def install_error_handlers(app: FastAPI) -> None:
     )
     for kind in (RequestError, ConvragError, Exception):
         app.add_exception_handler(kind, lambda _, error: describe_failure(error).to_reply())
+
+
+def _list_methods(app: FastAPI, request: Request) -> list[str]:
+    """List the methods that a path has. Starlette names those of the path's first route alone."""
+    routes = [route for route in app.routes if not isinstance(route, Mount)]
+    methods = []
+    for method in ("DELETE", "GET", "HEAD", "POST"):
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in routes):
+            methods.append(method)
+    return methods

@@ -1,11 +1,9 @@
-"""OpenAI's protocol: POST /v1/chat/completions and /v1/responses, GET /v1/models and
-/v1/models/{id}.
-"""
+"""OpenAI's protocol below /v1: chat completions, responses and models."""
 
 import secrets
 import time
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,169 +14,221 @@ from starlette.responses import Response
 from convrag import Message, TurnRecord
 from convrag.sdk.tasks.turns import StageFinished, to_turn
 from convrag_web.server.chores import answer_chore
-from convrag_web.server.citations import CitedReply, SourceLinks
+from convrag_web.server.cited_reply import CitedReply
 from convrag_web.server.completions import CompletionForm
-from convrag_web.server.errors import ERRORS, JsonReply, RequestError
-from convrag_web.server.openai_requests import (
-    CompletionRequest,
-    ModelRequest,
-    ResponseRequest,
-    make_question,
-    pair_messages,
-    read_messages,
+from convrag_web.server.errors import ERRORS, RequestError
+from convrag_web.server.json_reply import JsonReply
+from convrag_web.server.message_reading import make_question, pair_messages, read_messages
+from convrag_web.server.openai_requests import CompletionRequest, ModelRequest, ResponseRequest
+from convrag_web.server.reply_form import Json, ReplyForm
+from convrag_web.server.response_history import (
+    ResponseHistory,
+    continue_conversation,
+    find_history,
 )
 from convrag_web.server.responses import ResponseForm
-from convrag_web.server.served_models import ConversationTurns, Earlier, ServedModels
-from convrag_web.server.sse import DONE, EVENTS, PING, format_event, start_stream
-from convrag_web.server.task import ServeTask
-from convrag_web.server.turn_runner import RunningTurn, TurnRunner
+from convrag_web.server.running_turn import Event, RunningTurn
+from convrag_web.server.served_model import ServedModel
+from convrag_web.server.server_parts import Parts, ServerParts
+from convrag_web.server.sse import EVENTS, PING, format_event, start_stream
 
-ReplyForm = CompletionForm | ResponseForm
-MakeForm = Callable[[str, Any], ReplyForm]
+_STARTED = int(time.time())
+
+router = APIRouter(prefix="/v1", responses=ERRORS, tags=["OpenAI"])
 
 
-def make_router(
-    models: ServedModels,
-    turns: ConversationTurns,
-    runner: TurnRunner,
-    limits: ServeTask,
-    links: SourceLinks,
-) -> APIRouter:
-    """Make the routes.
+@router.get("/models", response_model=dict[str, Any])
+async def list_models(parts: Parts) -> Response:
+    """List the models; with a language model, each also without search, as `<model>-plain`."""
+    names = [*parts.models, *parts.models.plain]
+    return JsonReply({"object": "list", "data": [_describe_model(name) for name in names]})
 
-    Args:
-        models: by name.
-        turns: of the conversations that responses keep.
-        runner: runs the turns.
-        limits: of a request.
-        links: makes the addresses of sources.
+
+@router.get("/models/{model:path}", response_model=dict[str, Any])
+async def show_model(parts: Parts, model: str) -> Response:
+    """Show a model."""
+    parts.models.choose(model)
+    return JsonReply(_describe_model(model))
+
+
+@router.post("/chat/completions", response_model=dict[str, Any], responses=EVENTS["responses"])
+async def complete(parts: Parts, request: CompletionRequest, http: Request) -> Response:
+    """Answer the last message. With `stream` the reply is a stream of chunks, as events."""
+    request.model = request.model or parts.models.default_name
+    messages = read_messages(request.messages, parts.options)
+    id = _make_id()
+    form = CompletionForm(id, request)
+    return await _answer_unstored(parts, request, http, id, messages, form, ResponseHistory())
+
+
+@router.post("/responses", response_model=dict[str, Any], responses=EVENTS["responses"])
+async def respond(parts: Parts, request: ResponseRequest, http: Request) -> Response:
+    """Answer the last message, in a conversation that is stored.
+
+    With `stream` the reply is a stream of events.
     """
-    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["OpenAI"])
-    started = int(time.time())
+    request.model = request.model or parts.models.default_name
+    model, without_search = parts.models.choose(request.model)
+    messages = read_messages(request.list_messages(), parts.options, param="input")
+    history = await _find_history(parts, request, without_search)
+    is_chore = answer_chore(messages) is not None
+    if without_search or request.store is False or is_chore:
+        id = _make_id()
+        form = ResponseForm(id, request)
+        return await _answer_unstored(parts, request, http, id, messages, form, history)
+    *pairs, (question, _) = pair_messages(messages)
+    domain = model.choose_domain(request.domain or history.domain)
+    id = await to_thread(continue_conversation, parts.turns, history, model, domain, pairs)
+    number = len(history.records) + len(pairs) + 1
+    form = ResponseForm(f"{id}.{number}", request, stored=True)
+    reply = _make_cited_reply(parts, model, http, history)
+    turn = await parts.turns.ask(id, question, None, number)
+    return await _send(turn, form, reply, bool(request.stream))
 
-    read = partial(read_messages, limits=limits)
 
-    def describe(name: str) -> dict[str, Any]:
-        return {"id": name, "object": "model", "created": started, "owned_by": "convrag"}
+def _make_id() -> str:
+    return secrets.token_hex(12)
 
-    def cite(name: str, http: Request, earlier: Earlier) -> CitedReply:
-        return CitedReply(
-            partial(links.make, str(http.base_url), name), earlier.records, limits.sources == "text"
+
+def _describe_model(name: str) -> Json:
+    return {"id": name, "object": "model", "created": _STARTED, "owned_by": "convrag"}
+
+
+async def _find_history(
+    parts: ServerParts, request: ResponseRequest, without_search: bool
+) -> ResponseHistory:
+    """Find the turns that a request continues. Raises RequestError."""
+    previous = request.previous_response_id
+    if previous and without_search:
+        raise RequestError(
+            400,
+            "previous_response_id: a model without search keeps nothing: send the messages again",
+            param="previous_response_id",
+            code="unsupported_parameter",
         )
+    if previous is None:
+        return ResponseHistory()
+    return await to_thread(find_history, parts.turns, previous)
 
-    async def answer(
-        request: ModelRequest,
-        http: Request,
-        messages: list[Message],
-        form: MakeForm,
-        earlier: Earlier,
-    ) -> Response:
-        """Answer without keeping anything; without a search, too, where none is wanted."""
-        model, plain = models.choose(request.model)
-        chore = None if plain else answer_chore(messages)
-        id, stream = secrets.token_hex(12), bool(request.stream)
-        if plain or chore is not None:
-            work, reply = partial(model.reply, id, messages, chore, stream), CitedReply()
-        else:
-            hide = model.pipeline.settings.history == "none"
-            domain = model.choose_domain(request.domain or earlier.domain)
-            question = make_question(
-                messages, id, domain, [to_turn(each) for each in earlier.records], hide
-            )
-            work, reply = partial(model.answer, question, stream), cite(model.name, http, earlier)
-        turn = await runner.start(work, lambda: None if plain or chore is not None else model.name)
-        return await _send(turn, form(id, request), reply, stream)
 
-    @router.get("/models", response_model=dict[str, Any])
-    async def list_models() -> Response:
-        """List the models; with a language model, each also without search, as `<model>-plain`."""
-        return JsonReply(
-            {"object": "list", "data": [describe(name) for name in (*models, *models.plain)]}
-        )
+async def _answer_unstored(
+    parts: ServerParts,
+    request: ModelRequest,
+    http: Request,
+    id: str,
+    messages: Sequence[Message],
+    form: ReplyForm,
+    history: ResponseHistory,
+) -> Response:
+    """Answer without storing anything; chores and models without search are not turns."""
+    model, without_search = parts.models.choose(request.model)
+    chore = None if without_search else answer_chore(messages)
+    stream = bool(request.stream)
+    if without_search or chore is not None:
+        reply_without_search = partial(model.reply, id, messages, chore, stream)
+        turn = await parts.runner.start(reply_without_search, lambda: None)
+        return await _send(turn, form, CitedReply(), stream)
+    question = make_question(
+        messages,
+        id,
+        model.choose_domain(request.domain or history.domain),
+        [to_turn(record) for record in history.records],
+        hide_history=model.pipeline.settings.history == "none",
+    )
+    turn = await parts.runner.start(partial(model.answer, question, stream), lambda: model.name)
+    return await _send(turn, form, _make_cited_reply(parts, model, http, history), stream)
 
-    @router.get("/models/{model:path}", response_model=dict[str, Any])
-    async def show_model(model: str) -> Response:
-        """Show a model."""
-        models.choose(model)
-        return JsonReply(describe(model))
 
-    @router.post("/chat/completions", response_model=dict[str, Any], responses=EVENTS["responses"])
-    async def complete(request: CompletionRequest, http: Request) -> Response:
-        """Answer the last message. With `stream` the reply is a stream of chunks, as events."""
-        request.model = request.model or next(iter(models))
-        return await answer(request, http, read(request.messages), CompletionForm, Earlier())
-
-    @router.post("/responses", response_model=dict[str, Any], responses=EVENTS["responses"])
-    async def respond(request: ResponseRequest, http: Request) -> Response:
-        """Answer the last message, in a conversation that is kept. With `stream` the reply is a
-        stream of events.
-        """
-        request.model = request.model or next(iter(models))
-        model, plain = models.choose(request.model)
-        messages = read(request.list_messages(), param="input")
-        previous = request.previous_response_id
-        if plain and previous:
-            text = "previous_response_id: a model without search keeps nothing: send the messages again"
-            raise RequestError(
-                400, text, param="previous_response_id", code="unsupported_parameter"
-            )
-        earlier = Earlier() if previous is None else await to_thread(turns.find_earlier, previous)
-        if plain or request.store is False or answer_chore(messages) is not None:
-            return await answer(request, http, messages, ResponseForm, earlier)
-        *pairs, (question, _) = pair_messages(messages)
-        domain = model.choose_domain(request.domain or earlier.domain)
-        id = await to_thread(turns.continue_from, earlier, model, domain, pairs)
-        number = len(earlier.records) + len(pairs) + 1
-        form = ResponseForm(f"{id}.{number}", request, stored=True)
-        reply = cite(model.name, http, earlier)
-        return await _send(
-            await turns.ask(id, question, None, number), form, reply, bool(request.stream)
-        )
-
-    return router
+def _make_cited_reply(
+    parts: ServerParts, model: ServedModel, http: Request, history: ResponseHistory
+) -> CitedReply:
+    link = partial(parts.links.make, str(http.base_url), model.name)
+    return CitedReply(link, history.records, listed=parts.options.sources == "text")
 
 
 async def _send(turn: RunningTurn, form: ReplyForm, reply: CitedReply, stream: bool) -> Response:
+    """Send the reply to a turn, as events or at once."""
     if stream:
-        error_name = "error" if isinstance(form, ResponseForm) else ""
-        return await start_stream(turn, _format_events(turn, form, reply), error_name)
-    record = check_answered(await turn.finish())
+        return await start_stream(turn, format_events(turn, form, reply), form.error_name)
+    record = await turn.finish()
+    check_answered(record)
     reply.end(record, record.answer.text)
     return JsonReply(form.format_whole(reply, record))
 
 
-async def _format_events(
+async def format_events(
     turn: RunningTurn, form: ReplyForm, reply: CitedReply
 ) -> AsyncIterator[bytes]:
-    begun = False
+    """Yield the events of a turn, formatted; those that are due together come together.
+
+    Raises:
+        RequestError: the turn failed.
+    """
+    formatter = _EventFormatter(form, reply)
     async for events in turn.batches():
-        told: list[dict[str, Any]] = []
         for event in events:
-            if isinstance(event, StageFinished):
-                reply.note_evidence(event.record)
-                continue
-            if isinstance(event, TurnRecord):
-                if event.error and told:
-                    yield _join(told)  # what was said before the turn failed
+            formatter.add(event)
+            if isinstance(event, TurnRecord) and event.error:
+                if formatter.has_events:
+                    yield formatter.take()
                 check_answered(event)
-            told += [] if begun else form.list_first()
-            begun = True
-            if text := reply.add(event) if isinstance(event, str) else reply.end(event):
-                told.append(form.format_piece(text))
-            if isinstance(event, TurnRecord):
-                told += form.list_last(reply, event)
-        if told or not events:
-            yield _join(told) or PING
-    if isinstance(form, CompletionForm):
-        yield DONE
+        if formatter.has_events:
+            yield formatter.take()
+        elif not events:
+            yield PING
+    if form.ending:
+        yield form.ending
 
 
-def _join(told: Sequence[dict[str, Any]]) -> bytes:
-    return b"".join(format_event(each, each.get("type", "")) for each in told)
+class _EventFormatter:
+    """Formats the events of a turn in the form of a reply.
+
+    Args:
+        form: the form of the reply.
+        reply: collects the answer.
+    """
+
+    def __init__(self, form: ReplyForm, reply: CitedReply) -> None:
+        self._form = form
+        self._reply = reply
+        self._begun = False
+        self._formatted: list[Json] = []
+
+    @property
+    def has_events(self) -> bool:
+        """Whether there is anything to take."""
+        return bool(self._formatted)
+
+    def add(self, event: Event) -> None:
+        """Add an event. The record of a turn that failed adds nothing."""
+        match event:
+            case StageFinished():
+                self._reply.note_evidence(event.record)
+            case str():
+                self._begin()
+                self._add_piece(self._reply.add(event))
+            case TurnRecord() if not event.error:
+                self._begin()
+                self._add_piece(self._reply.end(event))
+                self._formatted += self._form.list_last(self._reply, event)
+
+    def take(self) -> bytes:
+        """Return what was added since the last call."""
+        formatted = b"".join(format_event(each, each.get("type", "")) for each in self._formatted)
+        self._formatted = []
+        return formatted
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._formatted += self._form.list_first()
+
+    def _add_piece(self, text: str) -> None:
+        if text:
+            self._formatted.append(self._form.format_piece(text))
 
 
-def check_answered(record: TurnRecord) -> TurnRecord:
-    """Return the record of a turn that was answered. Raises RequestError for one that failed."""
+def check_answered(record: TurnRecord) -> None:
+    """Raise RequestError for a turn that failed."""
     if record.error:
         raise RequestError(502, f"the turn failed: {record.error}", code="turn_failed")
-    return record

@@ -1,39 +1,32 @@
-"""What the server counts for Prometheus, and a line of the log for each turn; /healthz and
-/metrics.
-
-Labels: models, stages, outcomes.
-"""
+"""Counts for Prometheus, by model, stage and outcome, and a line of the log for each turn."""
 
 import logging
 from functools import partial
 from typing import Literal
 
-from fastapi import APIRouter
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from starlette.responses import Response
 
 from convrag import TurnRecord
-from convrag_web.server.errors import ERRORS, JsonReply
 
 log = logging.getLogger("convrag.serve")
 
 Outcome = Literal["answered", "failed", "stopped", "cancelled", "timeout", "error", "refused"]
-"""How a turn ended: with an answer, a failed stage, at a cost limit, by its client, too late, by a
-mistake of ours.
+"""The ways in which a turn ends.
 
-One is refused where too many wait, where there is no such conversation, or where it has another
-configuration.
+answered, failed (a stage failed), stopped (at a cost limit), cancelled (by its client), timeout,
+error (a mistake of ours), refused (too many wait, or there is no such conversation, or it has
+another configuration).
 """
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
 
 class ServerMetrics:
-    """The counters of one server."""
+    """The counters of one server. `TurnRunner` sets the two gauges."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
+        registry = CollectorRegistry()
+        self.registry = registry
         self.turns = Counter(
             "convrag_turns", "Turns that have ended.", ["model", "outcome"], registry=registry
         )
@@ -60,12 +53,12 @@ class ServerMetrics:
     def count_turn(
         self, model: str | None, outcome: Outcome, seconds: float, record: TurnRecord | None
     ) -> None:
-        """Count a turn that has ended, and log it, without any text of it.
+        """Count a turn that has ended, and log it without any of its texts.
 
         Args:
-            model: name of the model; None for a reply that is no turn, and counts for none.
-            outcome: how it ended.
-            seconds: that it took.
+            model: the name of the model; None for a reply that does not count as a turn.
+            outcome: how the turn ended.
+            seconds: the time that it took.
             record: its record, if it has one.
         """
         if model is None:
@@ -80,31 +73,17 @@ class ServerMetrics:
         for stage, spent in record.timings.items():
             self.stage_seconds.labels(stage).observe(spent)
         usage = record.usage.values()
-        prompt, completion = (
-            sum(each.prompt_tokens for each in usage),
-            sum(each.completion_tokens for each in usage),
-        )
+        prompt = sum(each.prompt_tokens for each in usage)
+        completion = sum(each.completion_tokens for each in usage)
         self.tokens.labels(model, "prompt").inc(prompt)
         self.tokens.labels(model, "completion").inc(completion)
         self.cost.labels(model).inc(sum(each.spent_usd for each in usage))
-        told = (model, record.number, outcome, seconds, prompt, completion)
-        log.info("turn: model %s, number %d, %s, %.2f s, %d + %d tokens", *told)
-
-
-def make_router(metrics: ServerMetrics) -> APIRouter:
-    """Make the routes."""
-    router = APIRouter(responses=ERRORS, tags=["Server"])
-
-    @router.get("/healthz")
-    async def show_health() -> Response:
-        """Say that the server answers. Needs no token."""
-        return JsonReply({"status": "ok"})
-
-    @router.get(
-        "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}
-    )
-    async def show_metrics() -> Response:
-        """Show counts of turns, seconds, tokens and costs in Prometheus' text format."""
-        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
-
-    return router
+        log.info(
+            "turn: model %s, number %d, %s, %.2f s, %d + %d tokens",
+            model,
+            record.number,
+            outcome,
+            seconds,
+            prompt,
+            completion,
+        )

@@ -1,4 +1,4 @@
-"""From an address to a server that runs: Uvicorn, with an end that lets turns finish."""
+"""Uvicorn at an address; its end lets turns finish."""
 
 from __future__ import annotations
 
@@ -21,33 +21,29 @@ from convrag import ConfigError
 from convrag.sdk.output.console import make_console
 
 BACKLOG = 2048
-"""Connections that wait to be accepted."""
+"""The number of connections that may wait to be accepted."""
 
 KEEP_ALIVE_SECONDS = 65
-"""That an idle connection is kept; more than the minute of most proxies."""
+"""The time that an idle connection is kept open; more than the minute of most proxies."""
 
 SECOND_SIGNAL_SECONDS = 0.3
-"""Signals that come closer together are one: a terminal and a wrapper such as make both send
-Ctrl-C.
-"""
+"""Signals closer together than this are one: a terminal and a wrapper (make) both send Ctrl-C."""
 
 YOUNG_OBJECTS = 20_000
-"""How many objects are made before the collector looks for cycles among them. A turn makes
-thousands, and hardly any cycle. Of a turn among 64, by gc.callbacks, the collector took .45 ms at
-Python's own 700, and takes .09 ms.
+"""The number of new objects after which the garbage collector looks for cycles among them.
+
+A turn makes thousands of objects and hardly any cycle. In a turn among 64, the collector took .45
+ms with Python's own 700, and takes .09 ms with this (by gc.callbacks).
 """
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 def run_server(server: TurnServer, bound: socket.socket) -> None:
-    """Serve at an address that was taken, and say where, until told to end. Raises ConfigError
-    where it cannot be.
-    """
+    """Serve at an address that was taken, and print it, until told to end."""
     host, port = bound.getsockname()[:2]
     gc.collect()
-    # Collections do not look at what was loaded until now: each took up to .1 s, for all
-    # conversations
+    # Collections skip what was loaded until now: each took up to .1 s, in which no turn went on
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)
     shown = f"[{host}]" if ":" in host else host
@@ -61,11 +57,13 @@ def print_line(line: str) -> None:
 
 
 class TurnServer(uvicorn.Server):
-    """A server that ends with status 0 at a signal, once its turns have ended, and at the second signal at once.
+    """A server that ends with status 0 at a signal, once its turns have ended.
+
+    At the second signal it ends at once.
 
     Args:
         app: the application.
-        grace: seconds that turns in progress have to finish.
+        grace: the seconds that turns in progress have to finish.
     """
 
     def __init__(self, app: ASGIApp, *, grace: float) -> None:
@@ -84,12 +82,13 @@ class TurnServer(uvicorn.Server):
             backlog=BACKLOG,
         )
         super().__init__(config)
-        self._told = 0.0
+        self._first_signal: float | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle signals during the block. Uvicorn's own raises them again at its end, and the
-        command would fail.
+        """Handle signals during the block.
+
+        Uvicorn's own method raises them again at its end, so that the command would fail.
         """
         if current_thread() is not main_thread():
             yield
@@ -104,15 +103,15 @@ class TurnServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End, and at the second signal end without waiting for turns."""
         now = time.monotonic()
-        if not self._told:
-            self._told = now
+        if self._first_signal is None:
+            self._first_signal = now
             self.should_exit = True
-        elif now - self._told > SECOND_SIGNAL_SECONDS:
+        elif now - self._first_signal > SECOND_SIGNAL_SECONDS:
             self.force_exit = True
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
+    """Return whether an address can be reached from this machine only."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -120,12 +119,11 @@ def is_loopback(host: str) -> bool:
 
 
 def list_hosts(host: str, names: Collection[str]) -> list[str] | None:
-    """The names of a server; None where any may be used: it is open to others, and its token
-    protects it.
+    """List the names of a server; None if any may be used, since a token protects the server.
 
     Args:
         host: the address that it listens at.
-        names: that the user has given it.
+        names: the names that the user has given it.
     """
     if not names and not is_loopback(host):
         return None
@@ -133,11 +131,10 @@ def list_hosts(host: str, names: Collection[str]) -> list[str] | None:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Take an address. Raises ConfigError where it is taken, or belongs to another machine."""
+    """Take an address. Raises ConfigError if it is taken, or belongs to another machine."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
         bound = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise _explain_address(host, port, error) from error
@@ -152,11 +149,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def _explain_address(host: str, port: int, error: Exception) -> ConfigError:
-    free = (
-        "; task.port=0 takes a free port"
-        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        else ""
-    )
-    return ConfigError(
-        f"task.host={host} task.port={port}: this address cannot be used: {error}{free}"
-    )
+    message = f"task.host={host} task.port={port}: this address cannot be used: {error}"
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        message += "; task.port=0 takes a free port"
+    return ConfigError(message)

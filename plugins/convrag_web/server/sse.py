@@ -1,86 +1,50 @@
-"""Replies as server-sent events: the events of a turn, for one client or for all who ask."""
+"""Replies as server-sent events: encoding, and a response that leaves its turn however it ends.
 
-import asyncio
+FastAPI encodes the events; its own response is for routes that are generators. sse-starlette is not
+used: it ends all streams as soon as the server is told to end, though turns have time to finish
+(`task.grace`), and it watches each client a second time, next to `Guard`.
+"""
+
 from collections.abc import AsyncIterator
-from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from convrag_web.server.errors import RequestError, describe_failure, encode_json
-from convrag_web.server.turn_runner import RunningTurn
+from convrag_web.server.errors import describe_failure
+from convrag_web.server.json_reply import format_json_text
 
-PING = b": ping\n\n"
-"""A comment, which clients skip and which keeps a silent connection open."""
+PING: bytes = KEEPALIVE_COMMENT
+"""A comment, which clients skip; it keeps a silent connection open."""
 
-DONE = b"data: [DONE]\n\n"
+DONE: bytes = format_sse_event(data_str="[DONE]")
 """The end of a stream in OpenAI's protocol."""
-
 
 EVENTS: dict[str, Any] = {
     "response_class": StreamingResponse,
     "responses": {200: {"description": "Server-sent events", "content": {"text/event-stream": {}}}},
 }
-"""What the description of a route says that replies with events."""
+"""The OpenAPI description of a route that replies with events."""
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # the latter for nginx
 
 
 def format_event(data: Any, name: str = "") -> bytes:
-    """An event with data in JSON, which has no line breaks."""
-    head = f"event: {name}\n".encode() if name else b""
-    return head + b"data: " + encode_json(data) + b"\n\n"
+    """Format an event with JSON as its data."""
+    event: bytes = format_sse_event(data_str=format_json_text(data), event=name or None)
+    return event
 
 
-class SharedTurn:
-    """A turn that goes on whoever leaves: who asks for its events gets all of them, from the first on.
-
-    Args:
-        conversation: its id.
-        question: that is answered; empty where it is the last one, again.
-        events: of the turn, formatted.
-    """
-
-    def __init__(self, conversation: str, question: str, events: AsyncIterator[bytes]) -> None:
-        self.conversation = conversation
-        self.question = question
-        self._sent: list[bytes | Exception] = []
-        self._come = asyncio.Event()
-        self.task = asyncio.create_task(self._take(events))
-
-    async def _take(self, events: AsyncIterator[bytes]) -> None:
-        try:
-            async for event in events:
-                self._add(event)
-            self._add(b"")
-        except asyncio.CancelledError:
-            self._add(RequestError(409, "the turn was stopped, and is not kept", code="cancelled"))
-        except Exception as error:
-            self._add(error)
-
-    def _add(self, event: bytes | Exception) -> None:
-        self._sent.append(event)
-        self._come.set()  # for those who wait now
-        self._come.clear()
-
-    async def read(self) -> AsyncIterator[bytes]:
-        """Yield the events. Raises what ended the turn."""
-        for place in count():
-            while place == len(self._sent):
-                await self._come.wait()
-            event = self._sent[place]
-            if isinstance(event, Exception):
-                raise event
-            if not event:
-                return
-            yield event
+class Leavable(Protocol):
+    """A turn as a stream of events sees it."""
 
     async def leave(self) -> None:
-        """Wait for the end of the turn: a server that is told to end waits for its replies."""
-        await asyncio.wait([self.task])
+        """Take note that the stream has ended."""
 
 
 class TurnStream(StreamingResponse):
-    """The events of a turn as a reply. However the reply ends, the turn is left.
+    """A response with the events of a turn. However it ends, the turn is left.
 
     Args:
         turn: the turn.
@@ -89,16 +53,12 @@ class TurnStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, turn: RunningTurn | SharedTurn, events: AsyncIterator[bytes]) -> None:
-        super().__init__(
-            events, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        )  # that for nginx
+    def __init__(self, turn: Leavable, events: AsyncIterator[bytes]) -> None:
+        super().__init__(events, headers=_HEADERS)
         self._turn = turn
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events. `Guard` watches whether the client leaves, and cancels this: once is
-        enough.
-        """
+        """Send the events. `Guard` cancels this when the client leaves."""
         try:
             await self.stream_response(send)
         finally:
@@ -106,17 +66,17 @@ class TurnStream(StreamingResponse):
 
 
 async def start_stream(
-    turn: RunningTurn | SharedTurn, events: AsyncIterator[bytes], error_name: str = ""
+    turn: Leavable, events: AsyncIterator[bytes], error_name: str = ""
 ) -> TurnStream:
-    """Wait for the first event, and return the reply that streams all of them.
+    """Wait for the first event, and return the response that streams all of them.
 
-    A later error is the last event. An earlier one is raised, so that it becomes a reply with its
-    own status.
+    An error before the first event is raised, so that it becomes a response with its own status.
+    A later error is the last event.
 
     Args:
-        turn: the turn; it is left where waiting for the first event ends with an error.
+        turn: the turn; it is left if waiting for the first event ends with an error.
         events: its events, formatted.
-        error_name: name of the event that is an error.
+        error_name: the name of an event that is an error.
     """
     try:
         first = await anext(events)

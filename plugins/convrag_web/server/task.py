@@ -1,11 +1,9 @@
-"""`task=serve`: a server for the chat page, for clients of OpenAI's protocol, and for conversations
-with state.
-"""
+"""`task=serve`: a server for the chat page, for OpenAI's clients, and for stored conversations."""
 
 import os
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -18,7 +16,7 @@ from convrag import ConfigError, Task
 
 @dataclass(kw_only=True, eq=False)
 class ServeTask(Task):
-    """Serve conversations over HTTP: a chat page in the browser, OpenAI's protocol below /v1, and an API below /api.
+    """Serve conversations over HTTP: a chat page, OpenAI's protocol below /v1, an API below /api.
 
     It ends at Ctrl-C or SIGTERM, once the turns in progress have ended. docs/serve.md says how to
     call it.
@@ -27,35 +25,34 @@ class ServeTask(Task):
         host: the address to listen at; one that other machines reach needs a token in the variable
             CONVRAG_TOKEN.
         port: the port to listen at; 0 takes a free one.
-        models: named configurations to choose from: each name with overrides behind the command's
+        models: named configurations to choose from: each name with overrides added to the command's
             own, '{mmr: "rewriter=mmr llm=claude", dhrag: "+seed=dhrag"}', or a folder of presets
             like those of conf/seed, a YAML file for each; by default one model, convrag, the
             command's own configuration.
-        domain: the corpus that questions are about where a request names none; needed by clients
-            that cannot name one.
-        conversations: where conversations are kept: a file of SQLite or an address of SQLAlchemy,
+        domain: the corpus for questions that name none; needed by clients that cannot name one.
+        conversations: where conversations are stored: a file of SQLite or an address of SQLAlchemy,
             such as postgresql+psycopg://user:${oc.env:PASSWORD}@host/database; by default
             conversations.db in the store.
-        workers: turns at once.
-        queue: turns that may wait for one of these to end; more are refused with status 503.
-        timeout: seconds that a turn may take.
-        grace: seconds that turns in progress have to finish when the server is told to end.
+        workers: the number of turns at once.
+        queue: the number of turns that may wait; more are refused with status 503.
+        timeout: the seconds that a turn may take.
+        grace: the seconds that turns in progress have to finish when the server is told to end.
         cors: addresses of other web pages that may ask, such as https://chat.example.org.
-        hosts: names by which this server is reached, behind a proxy, say; its address and localhost
-            are among them.
-        suggestions: follow-up questions that the llm suggests when a client asks for them.
-        attachments: whether images, sounds and files in messages of OpenAI's protocol are refused,
-            or read past.
+        hosts: names by which this server is reached, for example behind a proxy; its address and
+            localhost are always among them.
+        suggestions: the number of follow-up questions that the llm suggests when a client asks.
+        attachments: whether images, sounds and files in messages of OpenAI's protocol are refused
+            or skipped.
         sources: how answers of OpenAI's protocol name their sources: by annotations alone, or also
-            in a list behind the text, for clients that show no annotations.
-        public_url: where browsers reach this server, such as https://chat.example.org; by default the address that a
-            request came to. The sources in OpenAI's protocol open there.
-        max_body: bytes of a request.
-        max_messages: messages of a request.
-        max_characters: characters of a message.
+            in a list after the text, for clients that show no annotations.
+        public_url: where browsers reach this server, such as https://chat.example.org; by default
+            the address that a request came to. The sources in OpenAI's protocol open there.
+        max_body: the bytes that a request may have.
+        max_messages: the messages that a request may have.
+        max_characters: the characters that a message may have.
 
     Raises:
-        ConfigError: the address needs a token, or `public_url` is none of the web.
+        ConfigError: the address needs a token, or `public_url` is not a web address.
     """
 
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -97,31 +94,39 @@ class ServeTask(Task):
         from convrag import Conversations
         from convrag.sdk.tasks.turns import ending_conversations
         from convrag_web.server import serving
-        from convrag_web.server.app import Access, make_app
-        from convrag_web.server.served_models import ModelOptions, build_models
+        from convrag_web.server.app import make_app
+        from convrag_web.server.guard import Access
+        from convrag_web.server.served_model import ModelOptions
+        from convrag_web.server.served_models import build_models
         from convrag_web.server.watching import watching
 
-        token = os.environ.get("CONVRAG_TOKEN", "").strip()
-        if not token and not serving.is_loopback(self.host):
-            raise ConfigError(
-                f"task.host={self.host}: other machines reach this address, so a token is needed: put one into the "
-                "environment variable CONVRAG_TOKEN"
-            )
-        access = Access(token, serving.list_hosts(self.host, self.hosts), self.cors)
-        with closing(
-            Conversations(self.conversations or Path(config.store.path) / "conversations.db")
-        ) as kept:
-            models, wirings = build_models(
-                self.models, kept, ModelOptions(self.domain, self.suggestions)
-            )
-            with (
-                serving.bind_socket(self.host, self.port) as bound,
-                watching(models, Path(config.store.path)),
-            ):
-                for wiring in wirings:
-                    wiring.prepare(for_new_questions=True)
-                server = serving.TurnServer(make_app(models, kept, self, access), grace=self.grace)
-                observers = [model.pipeline.audience.observers for model in models.values()]
-                with ending_conversations(observers, serving.print_line):
-                    serving.run_server(server, bound)
+        hosts = serving.list_hosts(self.host, self.hosts)
+        access = Access(self._read_token(), hosts, self.cors)
+        options = ModelOptions(self.domain, self.suggestions)
+        store = Path(config.store.path)
+        database = self.conversations or store / "conversations.db"
+        with ExitStack() as stack:
+            conversations = stack.enter_context(closing(Conversations(database)))
+            models, wirings = build_models(self.models, conversations, options)
+            bound = stack.enter_context(serving.bind_socket(self.host, self.port))
+            stack.enter_context(watching(models, store))
+            for wiring in wirings:
+                wiring.prepare(for_new_questions=True)
+            app = make_app(models, conversations, self, access)
+            server = serving.TurnServer(app, grace=self.grace)
+            observers = [model.pipeline.audience.observers for model in models.values()]
+            stack.enter_context(ending_conversations(observers, serving.print_line))
+            serving.run_server(server, bound)
         return 0
+
+    def _read_token(self) -> str:
+        """Read the token. Raises ConfigError if the address needs one, and there is none."""
+        from convrag_web.server.serving import is_loopback
+
+        token = os.environ.get("CONVRAG_TOKEN", "").strip()
+        if not token and not is_loopback(self.host):
+            raise ConfigError(
+                f"task.host={self.host}: other machines reach this address, so a token is needed: "
+                "put one into the environment variable CONVRAG_TOKEN"
+            )
+        return token

@@ -1,7 +1,6 @@
-"""Documents that change while they are served: they are read again, and the next turn searches what
-is there now.
-"""
+"""Documents that change while they are served: they are read again for the next turn."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +9,14 @@ from threading import Event, Thread
 from watchfiles import DefaultFilter, watch
 
 from convrag.sdk.secrets import redact
-from convrag_web.server.served_models import ServedModels, log
+from convrag_web.server.served_models import ServedModels
+
+log = logging.getLogger("convrag.serve")
 
 LOOK_MILLISECONDS = 60_000
-"""After so long without a change the files are looked at all the same: a network drive tells nobody
-of changes.
+"""The time without a change after which the files are read all the same.
+
+Network drives do not report changes.
 """
 
 
@@ -23,21 +25,26 @@ def watching(models: ServedModels, ignored: Path) -> Iterator[None]:
     """Watch the files of the models' data sets during the block, in a thread.
 
     Args:
-        models: by name.
-        ignored: the store, which may lie among the documents.
+        models: the models by name.
+        ignored: the store, which may be among the documents.
     """
-    paths = {path for model in models.values() for path in model.list_files() if path.exists()}
+    files = {path for model in models.values() for path in model.data.list_files()}
+    present = [path for path in files if path.exists()]
     ended = Event()
 
-    def follow() -> None:
-        how = {"stop_event": ended, "yield_on_timeout": True, "rust_timeout": LOOK_MILLISECONDS}
-        for _ in watch(
-            *paths, watch_filter=DefaultFilter(ignore_paths=[ignored.absolute()]), **how
-        ):
+    def follow_changes() -> None:
+        changes = watch(
+            *present,
+            watch_filter=DefaultFilter(ignore_paths=[ignored.absolute()]),
+            stop_event=ended,
+            yield_on_timeout=True,
+            rust_timeout=LOOK_MILLISECONDS,
+        )
+        for _ in changes:
             read_again(models)
 
-    if paths:
-        Thread(target=follow, name="watching", daemon=True).start()
+    if present:
+        Thread(target=follow_changes, name="watching", daemon=True).start()
     try:
         yield
     finally:
@@ -45,13 +52,13 @@ def watching(models: ServedModels, ignored: Path) -> Iterator[None]:
 
 
 def read_again(models: ServedModels) -> None:
-    """Let each model read its data set again. One that cannot, goes on with what it has, and a
-    warning says why.
+    """Let each model read its data set again.
+
+    If that fails, the model goes on with the documents that it has, and a warning says why.
     """
     for name, model in models.items():
         try:
             model.read_again()
         except Exception as error:  # of any plugin
-            log.warning(
-                "model %s goes on with the documents of before: %s", name, redact(str(error))
-            )
+            reason = redact(str(error))
+            log.warning("model %s goes on with the documents of before: %s", name, reason)

@@ -9,7 +9,8 @@ const CODE_OR_CITATION = /```[\s\S]*?```|`[^`\n]*`|\[\s*(\d{1,9}(?:\s*[,;]\s*\d{
 
 /**
  * Find the citations in an answer.
- * Returns [{ start, end, numbers, statement }]; the statement is the sentence that the citation stands at the end of.
+ * Returns [{ start, end, numbers, statement }]; the statement is the sentence that the citation
+ * stands at the end of.
  */
 export function findCitations(answer) {
   const found = [];
@@ -27,28 +28,37 @@ export function findCitations(answer) {
   return found;
 }
 
-/** The statements of an answer by the number of the passage that they cite: Map number -> [statement]. */
+/** List the statements of an answer by the passage that they cite: Map number -> [statement]. */
 export function listStatements(answer) {
   const statements = new Map();
   for (const { numbers, statement } of findCitations(answer)) {
-    for (const number of numbers) statements.set(number, [...(statements.get(number) ?? []), statement]);
+    for (const number of numbers)
+      statements.set(number, [...(statements.get(number) ?? []), statement]);
   }
   return statements;
 }
 
 /**
- * Show an answer. A number that a passage has is a button; what it does is `onCite(number, statement)`.
- * `changed` are spans of the answer to mark as different from another answer, as [start, end]; `unsupported` those that
- * the passages do not support, in code points.
+ * Show an answer. A number that a passage has is a button; what it does is `onCite(number,
+ * statement)`. `changed` are spans of the answer to mark as different from another answer, as
+ * [start, end]; `unsupported` those that the passages do not support, in code points.
  */
-export function renderAnswer(answer, { known = new Set(), titles = new Map(), onCite = () => {}, changed = [], unsupported = [] } = {}) {
+export function renderAnswer(
+  answer,
+  { known = new Set(), titles = new Map(), onCite = () => {}, changed = [], unsupported = [] } = {},
+) {
   const find = makeFinder(answer);
-  const marked = [...changed, ...unsupported.map(([start, end]) => [find(start), find(end), UNSUPPORTED])];
+  const marked = [
+    ...changed,
+    ...unsupported.map(([start, end]) => [find(start), find(end), UNSUPPORTED]),
+  ];
   const element = make("div", { class: "answer" });
   let place = 0;
   for (const { start, end, numbers, statement } of findCitations(answer)) {
     element.append(...markSpans(answer, place, start, marked));
-    element.append(...numbers.map((number) => renderCitation(number, statement, known, titles, onCite)));
+    element.append(
+      ...numbers.map((number) => renderCitation(number, statement, known, titles, onCite)),
+    );
     place = end;
   }
   element.append(...markSpans(answer, place, answer.length, marked));
@@ -56,9 +66,12 @@ export function renderAnswer(answer, { known = new Set(), titles = new Map(), on
 }
 
 /** What marks a sentence that the passages do not support. */
-export const UNSUPPORTED = { class: "unsupported", title: "The passages do not support this sentence, by the words in common." };
+export const UNSUPPORTED = {
+  class: "unsupported",
+  title: "The passages do not support this sentence, by the words in common.",
+};
 
-/** The text between two places, with a mark around each of the spans in it: [start, end], or [start, end, attributes]. */
+/** Mark spans in the text between two places: [start, end], or [start, end, attributes]. */
 export function markSpans(text, start, end, spans, attributes = { class: "changed" }) {
   const parts = [];
   let place = start;
@@ -74,12 +87,29 @@ export function markSpans(text, start, end, spans, attributes = { class: "change
 }
 
 function renderCitation(number, statement, known, titles, onCite) {
-  if (!known.has(number)) return make("span", { class: "citation unknown", title: "No passage of this turn has this number." }, `[${number}]`);
+  if (!known.has(number))
+    return make(
+      "span",
+      { class: "citation unknown", title: "No passage of this turn has this number." },
+      `[${number}]`,
+    );
   const title = titles.get(number) ?? "";
   const label = `Passage ${number}${title ? `: ${title}` : ""}`;
-  return make("button", { type: "button", class: "citation", title: label, "aria-label": label, onclick: () => onCite(number, statement) }, String(number));
+  return make(
+    "button",
+    {
+      type: "button",
+      class: "citation",
+      title: label,
+      "aria-label": label,
+      onclick: () => onCite(number, statement),
+    },
+    String(number),
+  );
 }
 
 function removeCitations(text) {
-  return text.replace(CODE_OR_CITATION, (match, numbers) => (numbers === undefined ? match : "")).trimEnd();
+  return text
+    .replace(CODE_OR_CITATION, (match, numbers) => (numbers === undefined ? match : ""))
+    .trimEnd();
 }

@@ -7,7 +7,9 @@ import { makeSortable } from "./sorting.js";
 
 const ENOUGH = 0.5; // of the words of a reference answer
 
-/** What a question was missed by: "retrieval", "generation", or "" where it was not, or nobody can say. */
+/**
+ * Say what missed a question: "retrieval", "generation", or "" if nothing did, or it is not known.
+ */
 export function findCause(index, place) {
   const [relevant, found] = [index.relevant[place], index.found[place]];
   const { held, said } = readShares(index, place);
@@ -17,7 +19,7 @@ export function findCause(index, place) {
   return found > 0 || held >= ENOUGH ? "generation" : "retrieval";
 }
 
-/** The parts of the reference answer's words that the retrieved passages have, and the answer; null without one of these. */
+/** Read the shares of the reference's words in the passages (`held`) and in the answer (`said`). */
 function readShares(index, place) {
   return { held: index.held?.[place] ?? null, said: index.said?.[place] ?? null };
 }
@@ -27,11 +29,19 @@ export function explainCause(index, place) {
   const [relevant, found] = [index.relevant[place], index.found[place]];
   const { held, said } = readShares(index, place);
   const cause = findCause(index, place);
-  const facts = [
-    relevant > 0 && `${found} of ${countOf(relevant, "relevant passage")} retrieved`,
-    said !== null && `the retrieved passages have ${formatShare(held)} of the reference answer's words, the answer has ${formatShare(said)}`,
-  ].filter(Boolean).join("; ");
-  return facts && make("p", { class: "cause" }, make("b", {}, cause ? `Missed by ${cause}. ` : ""), `${facts}.`);
+  const facts = [];
+  if (relevant > 0) {
+    facts.push(`${found} of ${countOf(relevant, "relevant passage")} retrieved`);
+  }
+  if (said !== null) {
+    facts.push(
+      `the retrieved passages have ${formatShare(held)} of the reference answer's words, ` +
+        `the answer has ${formatShare(said)}`,
+    );
+  }
+  if (!facts.length) return "";
+  const heading = make("b", {}, cause ? `Missed by ${cause}. ` : "");
+  return make("p", { class: "cause" }, heading, `${facts.join("; ")}.`);
 }
 
 const formatShare = (share) => `${Math.round(100 * share)} %`;
@@ -40,12 +50,39 @@ const formatShare = (share) => `${Math.round(100 * share)} %`;
 export function renderCauses(runs, route) {
   const rows = runs.map((run, number) => {
     const causes = run.index.turn.map((_, place) => findCause(run.index, place));
-    const link = (cause) => make("a", { href: formatRoute({ ...route, run: number, other: -1, turn: "", view: "list", state: cause }) },
-      String(causes.filter((each) => each === cause).length));
+    const link = (cause) =>
+      make(
+        "a",
+        {
+          href: formatRoute({
+            ...route,
+            run: number,
+            other: -1,
+            turn: "",
+            view: "list",
+            state: cause,
+          }),
+        },
+        String(causes.filter((each) => each === cause).length),
+      );
     return [run.facts.name, String(causes.length), link("retrieval"), link("generation")];
   });
-  const note = "A question is missed by retrieval where no relevant passage was retrieved, and the retrieved ones have less than half of the " +
-    "reference answer's words; by generation where the answer alone lacks them. Without an answer or a reference, the passages decide.";
-  return make("section", {}, make("h3", {}, "Retrieval or generation?"),
-    makeSortable(makeTable(["run", "questions", "missed by retrieval", "missed by generation"], rows, 1, "Retrieval or generation?")), make("p", { class: "note" }, note));
+  const note =
+    "A question is missed by retrieval where no relevant passage was retrieved, and the retrieved " +
+    "ones have less than half of the reference answer's words; by generation where the answer " +
+    "alone lacks them. Without an answer or a reference, the passages decide.";
+  return make(
+    "section",
+    {},
+    make("h3", {}, "Retrieval or generation?"),
+    makeSortable(
+      makeTable(
+        ["run", "questions", "missed by retrieval", "missed by generation"],
+        rows,
+        1,
+        "Retrieval or generation?",
+      ),
+    ),
+    make("p", { class: "note" }, note),
+  );
 }

@@ -16,7 +16,8 @@ export function renderData(value) {
 export function formatPlain(value) {
   if (value === null || value === undefined) return "\u2013";
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "number") return Number.isInteger(value) ? String(value) : formatScore(value);
+  if (typeof value === "number")
+    return Number.isInteger(value) ? String(value) : formatScore(value);
   return String(value);
 }
 
@@ -28,23 +29,47 @@ export function formatKey(key) {
 function renderObject(object) {
   const entries = Object.entries(object);
   if (!entries.length) return document.createTextNode("\u2013");
-  return make("dl", { class: "data" }, entries.map(([key, value]) => [make("dt", {}, formatKey(key)), make("dd", {}, foldIfLong(value))]));
+  return make(
+    "dl",
+    { class: "data" },
+    entries.map(([key, value]) => [
+      make("dt", {}, formatKey(key)),
+      make("dd", {}, foldIfLong(value)),
+    ]),
+  );
 }
 
 function renderList(list) {
   if (!list.length) return document.createTextNode("\u2013");
   const shown = list.slice(0, MOST);
-  const more = list.length > MOST && make("p", { class: "note" }, `and ${countOf(list.length - MOST, "more item")}`);
+  const more =
+    list.length > MOST &&
+    make("p", { class: "note" }, `and ${countOf(list.length - MOST, "more item")}`);
   if (shown.every(isPlain)) {
     const short = shown.every((each) => String(each).length < 40);
-    return short ? make("span", {}, shown.map(formatPlain).join(", "), more) : make("ul", {}, shown.map((each) => make("li", {}, formatPlain(each))), more);
+    return short
+      ? make("span", {}, shown.map(formatPlain).join(", "), more)
+      : make(
+          "ul",
+          {},
+          shown.map((each) => make("li", {}, formatPlain(each))),
+          more,
+        );
   }
   if (shown.every(isFlat)) {
     const keys = [...new Set(shown.flatMap(Object.keys))];
-    const rows = shown.map((each, index) => [String(index), ...keys.map((key) => (key in each ? renderData(each[key]) : ""))]);
+    const rows = shown.map((each, index) => [
+      String(index),
+      ...keys.map((key) => (key in each ? renderData(each[key]) : "")),
+    ]);
     return make("div", {}, makeTable(["no.", ...keys.map(formatKey)], rows, keys.length + 2), more);
   }
-  return make("ol", { start: "0" }, shown.map((each) => make("li", {}, renderData(each))), more);
+  return make(
+    "ol",
+    { start: "0" },
+    shown.map((each) => make("li", {}, renderData(each))),
+    more,
+  );
 }
 
 function foldIfLong(value) {
@@ -58,5 +83,7 @@ function isPlain(value) {
 
 function isFlat(value) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
-  return Object.values(value).every((each) => isPlain(each) || (Array.isArray(each) && each.every(isPlain)));
+  return Object.values(value).every(
+    (each) => isPlain(each) || (Array.isArray(each) && each.every(isPlain)),
+  );
 }

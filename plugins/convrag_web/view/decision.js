@@ -8,7 +8,12 @@ import { formatScore } from "./format.js";
 export function renderDecision(record) {
   const decision = record.trace?.generator?.decision;
   if (!decision?.why) return [];
-  const signals = Object.entries(decision.signals ?? {}).map(([name, value]) => `${formatKey(name)} ${formatScore(value)}`);
-  return [make("p", { class: "note" }, decision.why),
-    signals.length > 0 && makeFold(`Signals: ${signals.length}`, {}, make("p", { class: "note" }, signals.join(", ")))];
+  const signals = Object.entries(decision.signals ?? {}).map(
+    ([name, value]) => `${formatKey(name)} ${formatScore(value)}`,
+  );
+  return [
+    make("p", { class: "note" }, decision.why),
+    signals.length > 0 &&
+      makeFold(`Signals: ${signals.length}`, {}, make("p", { class: "note" }, signals.join(", "))),
+  ];
 }

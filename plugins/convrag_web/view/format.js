@@ -4,7 +4,9 @@
 export function formatScore(value) {
   if (typeof value !== "number" || !Number.isFinite(value)) return "";
   const size = Math.abs(value);
-  return value.toFixed(Number.isInteger(value) && size >= 2 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3);
+  return value.toFixed(
+    Number.isInteger(value) && size >= 2 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3,
+  );
 }
 
 /** A difference of scores, with its sign. */

@@ -1,8 +1,12 @@
 /** What people know a passage by. */
 
-/** The place of a passage in its document, such as "leave.md, 'Sick leave', page 3"; empty where it is in none. */
+/**
+ * The place of a passage in its document, such as "leave.md, 'Sick leave', page 3"; may be empty.
+ */
 export function getPlace({ metadata }) {
-  return typeof metadata?.place === "string" && typeof metadata.document === "string" ? metadata.place : "";
+  return typeof metadata?.place === "string" && typeof metadata.document === "string"
+    ? metadata.place
+    : "";
 }
 
 /** An address of the web; that of a PDF opens it at a page. */

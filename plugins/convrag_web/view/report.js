@@ -1,4 +1,4 @@
-/** report.html: the list of turns on one side; the overview, or the turn that was chosen, on the other. */
+/** report.html: the list of turns on one side; the overview, or the chosen turn, on the other. */
 
 import { make } from "./dom.js";
 import { renderLeaderboard } from "./leaderboard.js";
@@ -9,8 +9,16 @@ import { openReport, readFileBlocks, readPage } from "./source.js";
 import { renderFilters, renderList } from "./turn_list.js";
 import { renderTurnPage } from "./turn_page.js";
 
-/** The state of the page: the report, the runs that can be chosen, and the words of the turns once they are searched. */
-const page = { report: null, runs: [], words: null, reading: null, places: [], filtersOf: "", listOf: "" };
+/** The state of the page: the report, its runs, and the words of turns once they are searched. */
+const page = {
+  report: null,
+  runs: [],
+  words: null,
+  reading: null,
+  places: [],
+  filtersOf: "",
+  listOf: "",
+};
 const parts = {};
 
 async function start() {
@@ -28,12 +36,32 @@ function renderFrame({ title, kind, left_out: leftOut }) {
   parts.filters = make("div", {});
   parts.list = make("div", {});
   parts.content = make("div", { class: "content" });
-  parts.side = make("nav", { class: "side", "aria-label": "List of turns" }, parts.chooser, parts.filters, parts.list);
+  parts.side = make(
+    "nav",
+    { class: "side", "aria-label": "List of turns" },
+    parts.chooser,
+    parts.filters,
+    parts.list,
+  );
   const link = (view, text) => make("a", { href: formatRoute({ ...readRoute(""), view }) }, text);
   return [
-    make("header", { class: "top" }, make("h1", {}, title), make("span", { class: "note" }, kind === "run" ? "a run of convrag" : "runs of convrag compared"),
-      make("nav", { "aria-label": "Report" }, link("", kind === "run" ? "Overview" : "Leaderboard"), link("list", "Turns")),
-      makeFileField()),
+    make(
+      "header",
+      { class: "top" },
+      make("h1", {}, title),
+      make(
+        "span",
+        { class: "note" },
+        kind === "run" ? "a run of convrag" : "runs of convrag compared",
+      ),
+      make(
+        "nav",
+        { "aria-label": "Report" },
+        link("", kind === "run" ? "Overview" : "Leaderboard"),
+        link("list", "Turns"),
+      ),
+      makeFileField(),
+    ),
     leftOut.map((line) => make("p", { class: "left-out" }, line)),
     make("main", { class: "panes" }, parts.side, parts.content),
   ];
@@ -46,8 +74,11 @@ async function show() {
   document.body.dataset.view = route.turn ? "turn" : route.view || "overview";
   parts.side.hidden = !run;
   if (run) showList(run, other, route);
-  const shown = route.turn ? await renderTurnPage(run, other, route, page.places) : renderHead(run, route);
-  if (route.turn && readRoute(location.hash).turn !== route.turn) return; // the reader has gone on meanwhile
+  const shown = route.turn
+    ? await renderTurnPage(run, other, route, page.places)
+    : renderHead(run, route);
+  // The reader has gone on meanwhile
+  if (route.turn && readRoute(location.hash).turn !== route.turn) return;
   parts.content.replaceChildren(shown);
   if (page.shownTurn !== route.turn) {
     page.shownTurn = route.turn;
@@ -58,7 +89,8 @@ async function show() {
 
 function showList(run, other, route) {
   const filtersOf = `${route.run} ${route.other}`;
-  if (page.filtersOf !== filtersOf) { // not while the reader types in them
+  if (page.filtersOf !== filtersOf) {
+    // not while the reader types in them
     page.filtersOf = filtersOf;
     page.words = null;
     page.reading = null;
@@ -70,7 +102,11 @@ function showList(run, other, route) {
     page.listOf = listOf;
     page.places = selectTurns(run, other, route, page.words);
     const searching = route.text && !page.words;
-    parts.list.replaceChildren(searching ? make("p", { class: "note", role: "status" }, "Searching\u2026") : renderList(run, other, route, page.places));
+    parts.list.replaceChildren(
+      searching
+        ? make("p", { class: "note", role: "status" }, "Searching\u2026")
+        : renderList(run, other, route, page.places),
+    );
     if (searching) readWords(run);
   }
   markCurrent(run.places.get(route.turn));
@@ -86,7 +122,9 @@ function markCurrent(place) {
 
 function renderHead(run, route) {
   const { head, readPlot } = page.report;
-  return head.kind === "run" ? renderOverview(run, route) : renderLeaderboard(head, page.report.runs, readPlot, route);
+  return head.kind === "run"
+    ? renderOverview(run, route)
+    : renderLeaderboard(head, page.report.runs, readPlot, route);
 }
 
 /** Fill in what an address leaves open: two runs of a comparison, the first measure, the order. */
@@ -104,7 +142,9 @@ function completeRoute(route) {
 /** The baseline of the leaderboard and the best other run. */
 function chooseRuns() {
   const { board, shown } = page.report.head;
-  const baseline = board.rows.find((row) => Object.values(row.compared).some((score) => score.difference === "baseline"));
+  const baseline = board.rows.find((row) =>
+    Object.values(row.compared).some((score) => score.difference === "baseline"),
+  );
   const first = Math.max(0, shown.indexOf(baseline?.name));
   const best = shown.findIndex((_, number) => number !== first);
   return [first, best];
@@ -119,11 +159,37 @@ function changeRoute(changed) {
 /** The fields for the run that is shown and the one beside it, where there are several. */
 function renderChooser(route) {
   if (page.runs.length < 2) return [];
-  const options = (chosen) => page.runs.map((run, number) => make("option", { value: String(number), selected: number === chosen }, run.facts.name));
-  const choose = (field) => (event) => changeRoute({ [field]: Number(event.target.value), sort: "", label: "", number: "", domain: "" });
+  const options = (chosen) =>
+    page.runs.map((run, number) =>
+      make("option", { value: String(number), selected: number === chosen }, run.facts.name),
+    );
+  const choose = (field) => (event) =>
+    changeRoute({
+      [field]: Number(event.target.value),
+      sort: "",
+      label: "",
+      number: "",
+      domain: "",
+    });
   return [
-    make("label", {}, "Run ", make("select", { "aria-label": "Run", onchange: choose("run") }, options(route.run))),
-    make("label", {}, "beside ", make("select", { "aria-label": "Run beside it", onchange: choose("other") }, make("option", { value: "-1" }, "no other run"), options(route.other)))];
+    make(
+      "label",
+      {},
+      "Run ",
+      make("select", { "aria-label": "Run", onchange: choose("run") }, options(route.run)),
+    ),
+    make(
+      "label",
+      {},
+      "beside ",
+      make(
+        "select",
+        { "aria-label": "Run beside it", onchange: choose("other") },
+        make("option", { value: "-1" }, "no other run"),
+        options(route.other),
+      ),
+    ),
+  ];
 }
 
 /** The field that opens another report, whose turns then stand beside those of this one. */
@@ -134,15 +200,30 @@ function makeFileField() {
     if (!file) return;
     try {
       const report = await openReport(readFileBlocks(await file.text()));
-      page.runs = [...page.runs, ...report.runs.map((run) => ({ ...run, facts: { ...run.facts, name: nameApart(run.facts.name) } }))];
+      page.runs = [
+        ...page.runs,
+        ...report.runs.map((run) => ({
+          ...run,
+          facts: { ...run.facts, name: nameApart(run.facts.name) },
+        })),
+      ];
       status.textContent = "";
       changeRoute({ other: page.runs.length - report.runs.length, sort: "", view: "list" });
     } catch (error) {
       status.textContent = error.message;
     }
   };
-  return make("span", { class: "file" },
-    make("label", { class: "button" }, "Compare with another report\u2026", make("input", { type: "file", accept: ".html", class: "unseen", onchange: open })), status);
+  return make(
+    "span",
+    { class: "file" },
+    make(
+      "label",
+      { class: "button" },
+      "Compare with another report\u2026",
+      make("input", { type: "file", accept: ".html", class: "unseen", onchange: open }),
+    ),
+    status,
+  );
 }
 
 function nameApart(name) {
@@ -155,7 +236,8 @@ async function readWords(run) {
   if (page.reading === run) return;
   page.reading = run;
   const words = new Map();
-  for (let place = 0; place < run.index.turn.length; place += 1) words.set(place, await run.readWords(place));
+  for (let place = 0; place < run.index.turn.length; place += 1)
+    words.set(place, await run.readWords(place));
   if (page.reading !== run) return; // another run was chosen meanwhile
   page.words = words;
   page.listOf = "";
@@ -163,7 +245,13 @@ async function readWords(run) {
 }
 
 function stepWithKeys(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  if (
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)
+  )
+    return;
   const rel = { j: "next", k: "prev" }[event.key];
   if (rel) document.querySelector(`.steps a[rel=${rel}]`)?.click();
 }

@@ -3,36 +3,61 @@
 import { findCause } from "./causes.js";
 
 /** The ways to sort. Those of the second list compare two runs. */
-export const SORTS = [["worst", "worst first"], ["best", "best first"], ["order", "by conversation"], ["slow", "slowest first"], ["cost", "most expensive first"]];
-export const COMPARING_SORTS = [["changed", "most changed first"], ["lost", "lost most first"], ["gained", "gained most first"]];
+export const SORTS = [
+  ["worst", "worst first"],
+  ["best", "best first"],
+  ["order", "by conversation"],
+  ["slow", "slowest first"],
+  ["cost", "most expensive first"],
+];
+export const COMPARING_SORTS = [
+  ["changed", "most changed first"],
+  ["lost", "lost most first"],
+  ["gained", "gained most first"],
+];
 
-export const STATES = [["failed", "failed"], ["fell_back", "fell back"], ["missed", "missed a relevant passage"], ["none", "found no relevant passage"],
-  ["retrieval", "missed by retrieval"], ["generation", "missed by generation"]];
+export const STATES = [
+  ["failed", "failed"],
+  ["fell_back", "fell back"],
+  ["missed", "missed a relevant passage"],
+  ["none", "found no relevant passage"],
+  ["retrieval", "missed by retrieval"],
+  ["generation", "missed by generation"],
+];
 
 /** The measures that turns can be sorted by: those that stand for the run first. */
 export function listMeasures(run) {
   const measured = Object.keys(run.facts.overall).filter((name) => name in run.index.scores);
-  return [...run.facts.main.filter((name) => measured.includes(name)), ...measured.filter((name) => !run.facts.main.includes(name))];
+  return [
+    ...run.facts.main.filter((name) => measured.includes(name)),
+    ...measured.filter((name) => !run.facts.main.includes(name)),
+  ];
 }
 
 /**
  * Choose the turns to show.
  *
- * @param run whose turns they are; other: a run to compare with, or null; route: the filters and the order.
+ * @param run whose turns they are; other: a run to compare with, or null; route: the filters and
+ *     the order.
  * @param words Map place -> text to search in; null where nothing is searched for.
- * @returns places in the run's list, in the order to show; with another run only turns that both have
+ * @returns places in the run's list, in the order to show; with another run only turns that both
+ *     have
  */
 export function selectTurns(run, other, route, words) {
   const { index } = run;
   const wanted = route.text.toLowerCase();
   const [label, value] = splitLabel(route.label);
-  const places = index.turn.map((_, place) => place).filter((place) =>
-    (!route.number || index.number[place] === Number(route.number)) &&
-    (!route.domain || index.domain[place] === route.domain) &&
-    (!label || listValues(index.labels[label]?.[place]).includes(value)) &&
-    (!route.state || isInState(index, place, route.state)) &&
-    (!other || other.places.has(index.turn[place])) &&
-    (!wanted || (words?.get(place) ?? "").includes(wanted)));
+  const places = index.turn
+    .map((_, place) => place)
+    .filter(
+      (place) =>
+        (!route.number || index.number[place] === Number(route.number)) &&
+        (!route.domain || index.domain[place] === route.domain) &&
+        (!label || listValues(index.labels[label]?.[place]).includes(value)) &&
+        (!route.state || isInState(index, place, route.state)) &&
+        (!other || other.places.has(index.turn[place])) &&
+        (!wanted || (words?.get(place) ?? "").includes(wanted)),
+    );
   const key = makeKey(run, other, route);
   if (!key) return places;
   const keys = new Map(places.map((place) => [place, key(place)]));

@@ -2,13 +2,15 @@
 
 import { make } from "./dom.js";
 
-/** Let each head of a table sort its rows: the greatest number or the first word first, at the second click the last. */
+/** Let each head of a table sort its rows; the second click reverses the order. */
 export function makeSortable(element) {
   const heads = [...element.querySelectorAll("thead th")];
   heads.forEach((head, column) => {
     if (!head.textContent) return;
     const click = () => sortRows(element.querySelector("tbody"), heads, column);
-    head.replaceChildren(make("button", { type: "button", class: "sorts", onclick: click }, ...head.childNodes));
+    head.replaceChildren(
+      make("button", { type: "button", class: "sorts", onclick: click }, ...head.childNodes),
+    );
   });
   return element;
 }
@@ -17,10 +19,18 @@ function sortRows(body, heads, column) {
   const rows = [...body.rows].map((row) => ({ row, key: readKey(row.cells[column]) }));
   const numeric = rows.every(({ key }) => key === "" || Number.isFinite(toNumber(key)));
   const first = numeric ? "descending" : "ascending";
-  const order = heads[column].getAttribute("aria-sort") === first ? (numeric ? "ascending" : "descending") : first;
-  const compare = numeric ? (one, two) => toNumber(one) - toNumber(two) : (one, two) => one.localeCompare(two, undefined, { numeric: true });
+  const order =
+    heads[column].getAttribute("aria-sort") === first
+      ? numeric
+        ? "ascending"
+        : "descending"
+      : first;
+  const compare = numeric
+    ? (one, two) => toNumber(one) - toNumber(two)
+    : (one, two) => one.localeCompare(two, undefined, { numeric: true });
   rows.sort(({ key: one }, { key: two }) => {
-    if (one === "" || two === "") return (one === "") - (two === ""); // what was not measured stays below
+    // What was not measured stays below
+    if (one === "" || two === "") return (one === "") - (two === "");
     return order === "ascending" ? compare(one, two) : compare(two, one);
   });
   for (const head of heads) head.removeAttribute("aria-sort");

@@ -1,4 +1,4 @@
-/** One turn in full: what was asked, seen, searched, found, sent and answered, and how good it was. */
+/** One turn in full: its question, history, queries, passages, prompt, answer and scores. */
 
 import { renderAnswer } from "./answer.js";
 import { renderCosts, sumTimes, sumUsage } from "./costs.js";
@@ -16,22 +16,40 @@ import { renderEvidence, renderHistory, renderPrompt } from "./sent.js";
 /**
  * Show a turn.
  *
- * @param record a record of a turn, as a line of intermediate/ holds it. One of a turn in progress may lack most of it.
+ * @param record a record of a turn, as a line of intermediate/ holds it. One of a turn in progress
+ *     may lack most of it.
  * @param options
- *   scores: measure -> value; measures: those of them to show first, in this order; otherScores: those of another run;
+ *   scores: measure -> value; measures: those of them to show first, in this order; otherScores:
+ *     those of another run;
  *   shares: Set of the measures that lie between 0 and 1;
  *   history: the turns that this one saw, [{ question, answer }];
- *   known: Map id -> { title, text, url } of passages beside those of the record: missed ones, cited ones of earlier turns;
- *   changes: what differs from another run, { queries: Set, passages: Map, answer: [[start, end]] };
+ *   known: Map id -> { title, text, url } of passages beside those of the record: missed ones,
+ *     cited ones of earlier turns;
+ *   changes: what differs from another run, { queries: Set, passages: Map, answer: [[start, end]]
+ *     };
  *   onCite(number, id, statement): what a click on a citation does, after the passage has opened;
  *   heading: whether the question and the labels stand above;
  *   marks: an element that stands below the answer.
  * @returns HTMLElement
  */
 export function renderTurn(record, options = {}) {
-  const { scores = {}, measures, shares, otherScores = null, history = [], known = new Map(), changes = {}, onCite = () => {}, heading = true, marks = null } = options;
+  const {
+    scores = {},
+    measures,
+    shares,
+    otherScores = null,
+    history = [],
+    known = new Map(),
+    changes = {},
+    onCite = () => {},
+    heading = true,
+    marks = null,
+  } = options;
   const numbered = numberPassages(record);
-  const titles = new Map([...known, ...[...(record.evidence ?? []), ...(record.contexts ?? [])].map((each) => [each.id, each])]);
+  const titles = new Map([
+    ...known,
+    ...[...(record.evidence ?? []), ...(record.contexts ?? [])].map((each) => [each.id, each]),
+  ]);
   const passages = renderPassages(record, { known, changes: changes.passages });
   const cite = (number, statement) => {
     const id = numbered.get(number);
@@ -45,40 +63,98 @@ export function renderTurn(record, options = {}) {
     changed: changes.answer,
     unsupported: record.unsupported,
   });
-  return make("article", { class: "turn", "aria-label": `Turn ${record.turn}: ${record.original_query}` },
+  return make(
+    "article",
+    { class: "turn", "aria-label": `Turn ${record.turn}: ${record.original_query}` },
     heading && renderHead(record),
     renderTroubles(record),
-    history.length > 0 && section("", makeFold(`History that was seen: ${countOf(history.length, "turn")}`, {}, renderHistory(history))),
-    make("div", { class: "answers" },
+    history.length > 0 &&
+      section(
+        "",
+        makeFold(
+          `History that was seen: ${countOf(history.length, "turn")}`,
+          {},
+          renderHistory(history),
+        ),
+      ),
+    make(
+      "div",
+      { class: "answers" },
       section("Answer", record.agent_response ? answer : make("p", { class: "note" }, "no answer")),
-      record.reference && section("Reference answer", make("div", { class: "answer reference" }, record.reference))),
+      record.reference &&
+        section("Reference answer", make("div", { class: "answer reference" }, record.reference)),
+    ),
     marks,
     section("Whether to answer", renderDecision(record)),
     renderAllScores(scores, measures, { others: otherScores, shares }),
-    section("Queries", renderSearches(record) ?? renderQueries(record, changes.queries), record.queries?.length > 0 && makeFold("Why this query", {}, renderWhy(record))),
+    section(
+      "Queries",
+      renderSearches(record) ?? renderQueries(record, changes.queries),
+      record.queries?.length > 0 && makeFold("Why this query", {}, renderWhy(record)),
+    ),
     (record.contexts || record.evidence) && section("Passages", passages.element),
-    section("Sent to the model",
-      record.evidence?.length > 0 && makeFold(`Evidence: ${countOf(record.evidence.length, "passage")}`, {}, renderEvidence(record)),
-      record.prompt?.length > 0 && makeFold(`Prompt: ${countOf(record.prompt.length, "message")}`, {}, renderPrompt(record.prompt))),
+    section(
+      "Sent to the model",
+      record.evidence?.length > 0 &&
+        makeFold(
+          `Evidence: ${countOf(record.evidence.length, "passage")}`,
+          {},
+          renderEvidence(record),
+        ),
+      record.prompt?.length > 0 &&
+        makeFold(
+          `Prompt: ${countOf(record.prompt.length, "message")}`,
+          {},
+          renderPrompt(record.prompt),
+        ),
+    ),
     section("Times and costs", renderTotals(record)),
-    section("", Object.keys(record.trace ?? {}).length > 0 && makeFold("Trace of all stages", {}, renderData(record.trace))));
+    section(
+      "",
+      Object.keys(record.trace ?? {}).length > 0 &&
+        makeFold("Trace of all stages", {}, renderData(record.trace)),
+    ),
+  );
 }
 
 /** Show the question of a turn, its place and its labels. */
 export function renderHead(record) {
-  const labels = Object.entries(record.labels ?? {}).filter(([, value]) => value !== null && value !== "");
-  return make("header", {},
-    make("p", { class: "place" }, `Turn ${record.turn} of `, make("code", {}, record.conversation_id), record.domain !== "default" && ` in ${record.domain}`),
+  const labels = Object.entries(record.labels ?? {}).filter(
+    ([, value]) => value !== null && value !== "",
+  );
+  return make(
+    "header",
+    {},
+    make(
+      "p",
+      { class: "place" },
+      `Turn ${record.turn} of `,
+      make("code", {}, record.conversation_id),
+      record.domain !== "default" && ` in ${record.domain}`,
+    ),
     make("h2", { class: "question" }, record.original_query),
-    make("p", { class: "chips" },
-      labels.map(([name, value]) => make("span", { class: "chip" }, make("span", { class: "key" }, `${formatKey(name)} `), [value].flat().map(formatPlain).join(", ")))));
+    make(
+      "p",
+      { class: "chips" },
+      labels.map(([name, value]) =>
+        make(
+          "span",
+          { class: "chip" },
+          make("span", { class: "key" }, `${formatKey(name)} `),
+          [value].flat().map(formatPlain).join(", "),
+        ),
+      ),
+    ),
+  );
 }
 
 function renderTroubles(record) {
   return [
-    record.error && make("p", { class: "trouble failed" }, make("b", {}, "This turn failed. "), record.error),
+    record.error &&
+      make("p", { class: "trouble failed" }, make("b", {}, "This turn failed. "), record.error),
     Object.entries(record.fallbacks ?? {}).map(([stage, reason]) =>
-      make("p", { class: "trouble" }, make("b", {}, `The ${stage} fell back. `), reason)),
+      make("p", { class: "trouble" }, make("b", {}, `The ${stage} fell back. `), reason),
+    ),
   ];
 }
 
@@ -87,8 +163,16 @@ function renderAllScores(scores, measures, options) {
   const first = measures ? measures.filter((name) => names.includes(name)) : names;
   const rest = names.filter((name) => !first.includes(name));
   if (!names.length) return null;
-  return section("Scores", renderScores(scores, { ...options, measures: first }),
-    rest.length > 0 && makeFold(`Counts behind scores: ${rest.length}`, {}, renderScores(scores, { ...options, measures: rest })));
+  return section(
+    "Scores",
+    renderScores(scores, { ...options, measures: first }),
+    rest.length > 0 &&
+      makeFold(
+        `Counts behind scores: ${rest.length}`,
+        {},
+        renderScores(scores, { ...options, measures: rest }),
+      ),
+  );
 }
 
 function renderTotals(record) {
@@ -97,7 +181,11 @@ function renderTotals(record) {
   const usage = sumUsage(record);
   const made = usage.calls ? countOf(usage.calls, "call") : "no calls";
   const reused = usage.reused ? `, ${usage.reused} reused` : "";
-  return makeFold(`${formatSeconds(sumTimes(record))}, ${made}${reused}, ${formatCost(usage.cost_usd)}`, {}, table);
+  return makeFold(
+    `${formatSeconds(sumTimes(record))}, ${made}${reused}, ${formatCost(usage.cost_usd)}`,
+    {},
+    table,
+  );
 }
 
 function section(title, ...children) {

@@ -12,7 +12,7 @@ import pytest
 from convrag import Conversations, Pipeline
 from convrag.testing import TaskContract
 from convrag_mcp.task import McpTask
-from convrag_web.server.app import Access
+from convrag_web.server.guard import Access
 from served import serve
 
 mcp = pytest.importorskip("mcp", reason="needs the extra mcp")

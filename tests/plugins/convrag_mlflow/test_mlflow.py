@@ -9,7 +9,8 @@ import pytest
 from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag.testing import TrackerContract
 from convrag_mlflow import connection
-from convrag_mlflow.connection import describe_viewing, find_problem
+from convrag_mlflow.addresses import describe_viewing
+from convrag_mlflow.connection import find_problem
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 from mlflow_database import ENVIRONMENT, copy_database, read_runs
 from tasks import run_here, run_task
@@ -261,7 +262,7 @@ def test_a_part_of_mlflow_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.distributions", lambda **name: [])
-    monkeypatch.setattr("convrag_mlflow.connection.is_installed", lambda name: False)
+    monkeypatch.setattr("convrag_mlflow.addresses.is_installed", lambda name: False)
     uri = "sqlite:///outputs/mlflow.db"
     assert describe_viewing(uri, "x").endswith(
         f"pip install 'convrag[mlflow]', then mlflow ui --backend-store-uri {uri}"

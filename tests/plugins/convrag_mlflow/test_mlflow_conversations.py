@@ -21,7 +21,8 @@ from convrag import Conversations, Pipeline
 from convrag.sdk.errors import NotReady
 from convrag_mlflow import tracker, turn_trace
 from convrag_mlflow.connection import Connection
-from convrag_mlflow.turn_trace import TraceWriter, describe_options
+from convrag_mlflow.stage_options import describe_options
+from convrag_mlflow.turn_trace import TraceWriter
 from llm_server import Server, Step
 from mlflow_database import ENVIRONMENT, copy_database, find_span, name_stages, read_traces
 from served import QUESTION, serve_command
@@ -243,7 +244,7 @@ def add(writer: TraceWriter, *turns: Any) -> None:
 def test_nobody_waits_for_a_target_that_hangs_and_what_does_not_fit_is_dropped(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(turn_trace, "MOST", 5)
+    monkeypatch.setattr(turn_trace, "MAX_WAITING", 5)
     writer = TraceWriter(target := Target())
     began = time.monotonic()
     add(writer, *range(10))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import convrag_mlflow
-from convrag_mlflow.connection import describe_viewing
+from convrag_mlflow.addresses import describe_viewing
 from convrag_mlflow.run_data import describe_dataset, name_run
 
 CONFIG = {
@@ -75,7 +75,7 @@ def test_the_page_of_the_runs_is_named() -> None:
 def test_the_command_for_the_page_keeps_litellm_from_waiting_for_a_price_list(
     installed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convrag_mlflow.connection.is_installed", lambda name: installed)
+    monkeypatch.setattr("convrag_mlflow.addresses.is_installed", lambda name: installed)
     told = describe_viewing("sqlite:///outputs/mlflow.db", "convrag")
     command = "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db"
     assert told.endswith(

@@ -237,5 +237,7 @@ def test_the_first_example_of_the_readme_runs_with_a_model_on_disk_and_says_what
     assert "turns answered from" in done.stdout
     without = run_convrag(command, tmp_path)
     assert without.returncode == 2
-    assert "'castorini/duot5-base-msmarco' is not a folder, not in the local cache" in without.stderr
+    assert (
+        "'castorini/duot5-base-msmarco' is not a folder, not in the local cache" in without.stderr
+    )
     assert "give the path of a model's folder, or download it" in without.stderr

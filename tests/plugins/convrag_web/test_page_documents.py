@@ -137,7 +137,7 @@ def test_a_document_that_is_gone_is_said_to_be(
     """The last test of this file: it deletes a document, which the server notices."""
     server, handbook = documents
     with open_page(browser, server.address) as page:
-        page.get_by_text("What is answered from was read on").wait_for()
+        page.get_by_text("Documents read on").wait_for()
         chat = ChatPage(page)
         chat.ask("Where is the printer?")
         before = read_time(server)

@@ -13,10 +13,9 @@ VENDORED = {"marked": "marked.esm.js", "dompurify": "purify.es.mjs"}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
-def test_a_module_is_small_and_makes_no_html(module: Path):
+def test_a_module_says_what_it_is_for_and_makes_no_html(module: Path):
     text = module.read_text(encoding="utf-8")
     assert text.startswith("/** ")
-    assert len(text.splitlines()) <= 200
     assert not re.findall(
         r"(inner|outer|insertAdjacent)HTML|document\.write|\beval\(|new Function|\.style\b", text
     )

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from convrag import Answer, Evidence, EvidenceItem, Message
-from convrag_web.report.page import RunTurns, bundle_modules, pack_turns
+from convrag_web.report.bundle import bundle_modules
+from convrag_web.report.turn_blocks import RunTurns, pack_turns
 from convrag_web.report.turn_rows import split_by_passages
 from places import ROOT
 from web.report_records import (
@@ -210,7 +211,7 @@ def test_a_form_that_cannot_be_bundled_is_an_error(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "convrag_web.report.page.read_view_file", lambda name: f"{line}\nconst a = 1;\n"
+        "convrag_web.report.bundle.read_view_file", lambda name: f"{line}\nconst a = 1;\n"
     )
     with pytest.raises(ValueError, match="cannot be bundled"):
         bundle_modules(f"odd{len(line)}.js")

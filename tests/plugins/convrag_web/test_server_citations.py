@@ -14,8 +14,8 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from convrag import Answer, Evidence, EvidenceItem, Passage, TurnRecord
-from convrag_web.server.app import Access
-from convrag_web.server.citations import CitedReply
+from convrag_web.server.cited_reply import CitedReply
+from convrag_web.server.guard import Access
 from convrag_web.server.task import ServeTask
 from served import RunningServer, serve
 

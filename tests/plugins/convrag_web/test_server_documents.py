@@ -15,7 +15,7 @@ import httpx
 from convrag import Document, Passage
 from convrag.sdk.data.document_passages import cut_passage
 from convrag.sdk.types import Heading
-from convrag_web.server import conversations_api
+from convrag_web.server import document_view
 from served import RunningServer, serve
 from web.handbook import LEAVE, QUESTION, write_handbook
 
@@ -105,7 +105,7 @@ def test_a_document_that_is_gone_is_said(
     server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id, record = ask(server, "handbook", QUESTION)
-    monkeypatch.setattr(server.models["handbook"]._dataset, "document", lambda domain, id: None)
+    monkeypatch.setattr(server.models["handbook"].data.dataset, "document", lambda domain, id: None)
     reply = open_document(server, id, record["contexts"][0]["id"])
     assert (reply.status_code, reply.json()["error"]["code"]) == (404, "no_document")
 
@@ -130,13 +130,13 @@ def test_a_passage_that_has_moved_is_found_and_one_that_is_gone_is_not() -> None
     passage = cut_passage(DOCUMENT, TEXT.index("second"), TEXT.index("second") + 6, 2)
     moved = Document("a.md", f"New.\n\n{TEXT}")
     start = moved.text.index("second")
-    assert conversations_api.show_document(moved, passage)["passage"] == {
+    assert document_view.show_document(moved, passage)["passage"] == {
         "start": start,
         "end": start + 6,
     }
-    assert conversations_api.show_document(Document("a.md", "other"), passage)["passage"] is None
+    assert document_view.show_document(Document("a.md", "other"), passage)["passage"] is None
     odd = Passage("a#1", "second", metadata={"document": "a.md", "start": "x", "end": None})
-    assert conversations_api.show_document(DOCUMENT, odd)["passage"] == {
+    assert document_view.show_document(DOCUMENT, odd)["passage"] == {
         "start": TEXT.index("second"),
         "end": len(TEXT) - 1,
     }
@@ -145,9 +145,9 @@ def test_a_passage_that_has_moved_is_found_and_one_that_is_gone_is_not() -> None
 def test_of_a_very_long_document_the_text_around_the_passage_is_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(conversations_api, "LONGEST", 12)
+    monkeypatch.setattr(document_view, "MAX_CHARACTERS", 12)
     start = TEXT.index("second")
-    shown = conversations_api.show_document(DOCUMENT, cut_passage(DOCUMENT, start, start + 6, 2))
+    shown = document_view.show_document(DOCUMENT, cut_passage(DOCUMENT, start, start + 6, 2))
     assert (shown["first"], shown["last"], shown["length"]) == (15, 27, 28)
     assert shown["text"] == TEXT[15:27]
     assert shown["text"][shown["passage"]["start"] : shown["passage"]["end"]] == "second"

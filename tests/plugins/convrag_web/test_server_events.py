@@ -12,12 +12,13 @@ pytest.importorskip("fastapi")
 pytest.importorskip("prometheus_client")
 
 from convrag import Answer, Evidence, TurnRecord
-from convrag_web.server.citations import CitedReply
+from convrag_web.server.cited_reply import CitedReply
 from convrag_web.server.completions import CompletionForm
-from convrag_web.server.openai_api import _format_events
+from convrag_web.server.openai_api import format_events
 from convrag_web.server.openai_requests import ChatMessage, CompletionRequest
+from convrag_web.server.running_turn import Event, RunningTurn, StageFinished, Tell
 from convrag_web.server.sse import start_stream
-from convrag_web.server.turn_runner import Event, RunningTurn, StageFinished, Tell, TurnThreads
+from convrag_web.server.turn_threads import TurnThreads
 
 RECORD = TurnRecord("c", "t", "default", 1, "q", (), (), Evidence(), Answer("a"))
 
@@ -95,7 +96,7 @@ def test_what_was_said_before_a_turn_failed_is_sent() -> None:
         form = CompletionForm(
             "1", CompletionRequest(messages=[ChatMessage(role="user", content="q")])
         )
-        stream = await start_stream(turn, _format_events(turn, form, CitedReply()))
+        stream = await start_stream(turn, format_events(turn, form, CitedReply()))
         return [chunk async for chunk in stream.body_iterator]
 
     said, failed = asyncio.run(read())

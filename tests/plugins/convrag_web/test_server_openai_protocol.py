@@ -12,7 +12,8 @@ pytest.importorskip("prometheus_client")
 
 from convrag import LLMError
 from convrag.sdk.llm.streaming import current_listener
-from convrag_web.server.openai_requests import CompletionRequest, make_question, read_messages
+from convrag_web.server.message_reading import make_question, read_messages
+from convrag_web.server.openai_requests import CompletionRequest
 from convrag_web.server.task import ServeTask
 from served import QUESTION, RunningServer, serve
 

@@ -19,7 +19,8 @@ pytest.importorskip("prometheus_client")
 from convrag import Message
 from convrag_web.server.chores import NO_MODEL, answer_chore
 from convrag_web.server.errors import RequestError
-from convrag_web.server.openai_requests import ChatMessage, read_messages
+from convrag_web.server.message_reading import read_messages
+from convrag_web.server.openai_requests import ChatMessage
 from convrag_web.server.task import ServeTask
 from llm_server import Server, make_reply
 from served import RunningServer, serve

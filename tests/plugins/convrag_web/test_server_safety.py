@@ -16,8 +16,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from convrag_web.server import app
-from convrag_web.server.app import HEADERS, Access
+from convrag_web.server import guard
+from convrag_web.server.guard import HEADERS, Access
 from convrag_web.server.serving import list_hosts
 from convrag_web.server.task import ServeTask
 from served import QUESTION, RunningServer, serve
@@ -139,7 +139,7 @@ def test_a_body_that_is_too_large_is_refused(server: RunningServer) -> None:
 
 @pytest.mark.slow
 def test_a_slow_body_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
     with serve(tmp_path, "generator=direct", live=True) as server:
         host = f"Host: 127.0.0.1:{server.port}\r\n"
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:

@@ -17,7 +17,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("litellm")
 
-from convrag_web.server import served_models, turn_runner
+from convrag_web.server import conversation_turns, running_turn
 from convrag_web.server.task import ServeTask
 from llm_server import Server, Step, make_error, make_reply
 from served import QUESTION, RunningServer, serve
@@ -147,7 +147,7 @@ def test_a_turn_is_stopped_and_not_kept(llm: Server, tmp_path: Path) -> None:
 def test_one_turn_of_a_conversation_at_a_time(
     llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_models, "BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(conversation_turns, "BUSY_SECONDS", 0.2)
     llm.plan_replies(Step(body=make_reply(LONG), byte_delay=0.3))
     with serve(tmp_path, *asking(llm), live=True) as server:
         id = server.http.post("/api/conversations", json={}).json()["id"]
@@ -197,7 +197,7 @@ def test_a_turn_that_takes_too_long_is_given_up(llm: Server, tmp_path: Path) -> 
 def test_a_silent_stream_is_kept_open(
     llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_runner, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(running_turn, "SILENCE_SECONDS", 0.2)
     llm.plan_replies(Step(body=make_reply(LONG), silence=1))
     with serve(tmp_path, *asking(llm), live=True) as server:
         body = server.complete(stream=True).text

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("watchfiles")
 
+from convrag_web.server.served_model import ModelOptions
 from convrag_web.server.watching import read_again, watching
 from served import RunningServer, serve
 
@@ -119,3 +120,41 @@ def test_changes_are_noticed(
     with watching(server.models, folder.parent / "store"):
         (folder / "bread.md").write_text("# Bread\n\nBread is made of flour.\n")
         assert found.wait(120)
+
+
+def test_example_questions_are_read_again(tmp_path: Path) -> None:
+    questions, corpus = tmp_path / "questions.jsonl", tmp_path / "corpus.jsonl"
+    corpus.write_text('{"_id": "p1", "text": "Ice floats on water."}\n')
+    questions.write_text('{"_id": "c1", "text": "Why does ice float?"}\n')
+    overrides = ["dataset=jsonl", f"dataset.queries={questions}", f"dataset.corpus={corpus}"]
+    with serve(tmp_path, *overrides, "generator=direct") as server:
+        assert read_examples(server) == ["Why does ice float?"]
+        questions.write_text('{"_id": "c2", "text": "Does ice sink?"}\n')
+        read_again(server.models)
+        assert read_examples(server) == ["Does ice sink?"]
+
+
+def read_examples(server: RunningServer) -> list[str]:
+    return server.http.get("/api/models").json()["models"][0]["examples"]
+
+
+def test_a_model_whose_domain_is_gone_goes_on_with_what_it_has(tmp_path: Path, caplog) -> None:
+    for domain in ("staff", "garden"):
+        folder = tmp_path / "handbook" / domain
+        folder.mkdir(parents=True)
+        (folder / "office.md").write_text(f"# Office\n\n{DAYS}\n")
+    overrides = [
+        "dataset=documents",
+        f"dataset.path={tmp_path / 'handbook'}",
+        "dataset.domains=folders",
+    ]
+    with serve(
+        tmp_path, *overrides, "generator=direct", options=ModelOptions(domain="staff")
+    ) as server:
+        assert ask(server, "When is the office closed?")[1]
+        (tmp_path / "handbook/staff/office.md").unlink()
+        read_again(server.models)
+        assert (
+            "model convrag goes on with the documents of before: task.domain=staff" in caplog.text
+        )
+        assert ask(server, "When is the office closed?")[1]

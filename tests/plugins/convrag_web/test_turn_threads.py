@@ -1,5 +1,7 @@
 """Threads of turns: an idle one takes the next turn, and each turn has a context of its own."""
 
+import subprocess
+import sys
 import threading
 from contextvars import ContextVar
 
@@ -7,7 +9,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from convrag_web.server.turn_runner import TurnThreads
+from convrag_web.server.turn_threads import TurnThreads
 
 _variable: ContextVar[int] = ContextVar("variable", default=0)
 
@@ -60,3 +62,17 @@ def test_a_turn_sees_nothing_of_the_last_one() -> None:
         assert done.acquire(timeout=60)
         wait_until_idle(threads, 1)
     assert seen == [0, 0, 0]
+
+
+def test_a_stage_that_never_ends_does_not_keep_the_process_alive() -> None:
+    program = (
+        "import threading\n"
+        "from convrag_web.server.turn_threads import TurnThreads\n"
+        "begun = threading.Event()\n"
+        "def work():\n"
+        "    begun.set()\n"
+        "    threading.Event().wait()\n"
+        "TurnThreads().run(work)\n"
+        "begun.wait()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -1,0 +1,36 @@
+"""The texts in requests: what they may contain, and how long they may be."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from convrag.sdk.llm.streaming import mend_surrogates
+from convrag_web.server.errors import RequestError
+
+
+def _replace_unusable(text: str) -> str:
+    """Replace NUL, which PostgreSQL cannot store, and half a surrogate pair by U+FFFD."""
+    return mend_surrogates(text.replace("\0", "\ufffd"))
+
+
+def _require_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it must be a text that is not empty")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_replace_unusable)]
+"""Any text."""
+
+FilledText = Annotated[Text, AfterValidator(_require_text), Field(min_length=1, pattern=r"\S")]
+"""A text that is not blank."""
+
+
+def check_length(text: str, param: str, limit: int) -> None:
+    """Raise RequestError if a text has more characters than the limit."""
+    if len(text) > limit:
+        message = (
+            f"{param}: {len(text)} characters are too many, the limit is {limit} "
+            "(task.max_characters)"
+        )
+        raise RequestError(400, message, param=param, code="text_too_long")
