@@ -16,7 +16,7 @@ from convrag.sdk.files import open_atomically
 from convrag.sdk.identity import file_hash, hash_text
 from convrag.sdk.output.progress import track
 from convrag.sdk.search.corpus import Corpus
-from convrag_questions.question import STYLES, Counts, Kind, QuestionWriter, WrittenTurn, has_quote
+from convrag_questions.question import STYLES, Counts, Kind, Writer, WrittenTurn, has_quote
 
 MIN_WORDS = 20
 """A passage with fewer words says too little to be asked about."""
@@ -171,7 +171,7 @@ class ConversationWriter:
 
     def __init__(
         self,
-        writer: QuestionWriter,
+        writer: Writer,
         retriever: Retriever,
         outlines: Mapping[str, Outline],
         turns: int,

@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, field_validator
 
@@ -69,6 +69,15 @@ class Counts:
         self.unreadable += other.unreadable
         self.failed += other.failed
         self.first_failure = self.first_failure or other.first_failure
+
+
+class Writer(Protocol):
+    """Who writes the questions of a conversation: a language model, or known-item questions."""
+
+    def write(
+        self, kind: Kind, style: str, passage: Passage, history: Sequence[Exchange], counts: Counts
+    ) -> WrittenTurn | None:
+        """Write the next question of a conversation, which a passage answers; None without one."""
 
 
 class Refused(Exception):

@@ -1,12 +1,14 @@
-"""Rewriters that are not one of the five systems: baselines, query expansion, and rewriters of
-papers.
+"""Rewriters that belong to none of the five systems: baselines, query expansion, and papers.
 
-* `baselines`: rewriters without a model: none, all_questions, last_n, blend, weighted_history.
-* `full_history`: full_history, threshold and auto, the default.
-* `multi_query`, `themes`, `query_list`: several queries for one question; RAG-Fusion; theme words.
+* `auto`: the default: a language model's rewrite, or words of earlier turns.
+* `baselines`: the question alone, or with earlier questions.
+* `blend`, `weighted_history`, `utterances`: earlier utterances with small weights.
+* `full_history`, `threshold`: a language model writes a question that stands alone.
+* `multi_query`, `readings`: several queries for one question; RAG-Fusion.
+* `themes`: words of the conversation's themes.
 * `resolve`, `references`: a model replaces references ("it") by what they name.
-* `llm4cs`, `chiq`, `best_of_n`, `samples`, `asking`: rewriters of papers, under their published
-  names.
+* `llm4cs`, `chiq`, `best_of_n`: rewriters of papers, under their published names.
+* `reply_forms`, `parallel_requests`: what several of these share.
 """
 
 from convrag import Register, hookimpl
@@ -21,11 +23,13 @@ def convrag_register(register: Register) -> None:
     register("rewriter", "none", "convrag_rewriters.baselines:NoRewriter")
     register("rewriter", "all_questions", "convrag_rewriters.baselines:AllQuestionsRewriter")
     register("rewriter", "last_n", "convrag_rewriters.baselines:LastNRewriter")
-    register("rewriter", "blend", "convrag_rewriters.baselines:BlendRewriter")
-    register("rewriter", "weighted_history", "convrag_rewriters.baselines:WeightedHistoryRewriter")
+    register("rewriter", "blend", "convrag_rewriters.blend:BlendRewriter")
+    register(
+        "rewriter", "weighted_history", "convrag_rewriters.weighted_history:WeightedHistoryRewriter"
+    )
     register("rewriter", "full_history", "convrag_rewriters.full_history:FullHistoryRewriter")
-    register("rewriter", "threshold", "convrag_rewriters.full_history:ThresholdRewriter")
-    register("rewriter", "auto", "convrag_rewriters.full_history:AutoRewriter")
+    register("rewriter", "threshold", "convrag_rewriters.threshold:ThresholdRewriter")
+    register("rewriter", "auto", "convrag_rewriters.auto:AutoRewriter")
     register("rewriter", "multi_query", _MULTI_QUERY)
     register("rewriter", "rag_fusion", _MULTI_QUERY, kind="aspects", n=5)
     register("rewriter", "themes", "convrag_rewriters.themes:ThemesRewriter")

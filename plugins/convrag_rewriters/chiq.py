@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from convrag import Query, Question, Rewrite
 from convrag.sdk.llm.rewriter import JsonRewriter
-from convrag_rewriters.asking import ask_all
+from convrag_rewriters.parallel_requests import ask_all
 
 ENHANCEMENTS = ("disambiguation", "expansion", "response", "switch", "summary")
 
@@ -60,7 +60,7 @@ class CHIQRewriter(JsonRewriter):
         self, question: Question, steps: Sequence[str], enhanced: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, str]]:
         """Step -> the model's reply, and step -> what failed."""
-        from convrag_rewriters.samples import QuestionReply, SwitchReply, TextReply
+        from convrag_rewriters.reply_forms import QuestionReply, SwitchReply, TextReply
 
         forms: dict[str, Any] = {"switch": SwitchReply} | dict.fromkeys(
             ("expansion", "response", "summary"), TextReply

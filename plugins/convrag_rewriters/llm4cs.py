@@ -10,7 +10,7 @@ from annotated_types import Ge
 
 from convrag import Embedder, LLMError, Query, Question, Rewrite
 from convrag.sdk.llm.rewriter import JsonRewriter
-from convrag_rewriters.asking import ask_all
+from convrag_rewriters.parallel_requests import ask_all
 
 
 @dataclass(kw_only=True, eq=False)
@@ -92,7 +92,7 @@ class LLM4CSRewriter(JsonRewriter):
 
     def _sample(self, question: Question) -> tuple[list[str], list[str], list[str]]:
         """Rewrites, answers, and what failed. Raises LLMError where there is no rewrite."""
-        from convrag_rewriters.samples import BothReply, QuestionReply, TextReply
+        from convrag_rewriters.reply_forms import BothReply, QuestionReply, TextReply
 
         if self.prompting == "rewrite_then_response":
             text = question.text

@@ -48,7 +48,7 @@ class MultiQueryRewriter(JsonRewriter):
         """One request to the model (two where its reply cannot be read); none for the reading of a
         first question.
         """
-        from convrag_rewriters.query_list import ReadingsReply
+        from convrag_rewriters.readings import ReadingsReply
 
         if self.kind == "readings" and not question.history and not question.profile:
             return Rewrite.of(question.text)
