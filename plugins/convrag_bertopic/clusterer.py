@@ -60,9 +60,7 @@ class BertopicClusterer(Clusterer):
         import_module("bertopic")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an
-        outlier.
-        """
+        """Label n texts, (n,): clusters are numbered as they appear, -1 is an outlier."""
         import numpy as np
 
         labels = np.full(len(texts), -1, dtype=np.int64)
@@ -89,9 +87,7 @@ class BertopicClusterer(Clusterer):
         return labels
 
     def describe(self, texts: Sequence[str], labels: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        """Label -> at most `topic_words` words and pairs that describe its texts, the most telling
-        first.
-        """
+        """Describe each label by at most `topic_words` words and pairs, the most telling first."""
         from convrag_bertopic.topics import find_topic_words
 
         return (

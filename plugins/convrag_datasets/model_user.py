@@ -14,7 +14,7 @@ from convrag_datasets.conversations import format_turn_id
 
 
 class UserReply(BaseModel):
-    """What the user says next, which fact that asks for (from 1; 0: none of them), or that the goal is reached."""
+    """The user's next words and the fact that they ask for (from 1; 0: none), or the end."""
 
     done: bool = False
     say: str = ""
@@ -44,8 +44,9 @@ class ModelUser(NamedTuple):
     template: PromptTemplate
 
     def play(self, talk: PlayedConversation, records: list[TurnRecord]) -> Iterator[Turn]:
-        """Yield what the model says; the goal where it does not find the first words. Raises
-        RunStopped.
+        """Yield what the model says, or the goal where it does not find the first words.
+
+        Raises RunStopped.
         """
         meter, missed = UsageMeter(), ""
         while True:
@@ -67,7 +68,7 @@ class ModelUser(NamedTuple):
     def _ask(
         self, talk: PlayedConversation, records: list[TurnRecord], meter: UsageMeter
     ) -> UserReply | str:
-        """What the user says, or why there is nothing."""
+        """Ask the model what the user says; return the reason where it says nothing."""
         if not records and (opening := talk.turns[0].question) != talk.goal:
             return UserReply(say=opening, fact=1)
         inputs = {**talk.prompt_inputs(records), "left": talk.most_turns - len(records)}
@@ -81,8 +82,7 @@ class ModelUser(NamedTuple):
 def _note(
     heard: TurnRecord, reply: UserReply | str, missed: str, over: bool, meter: UsageMeter
 ) -> TurnRecord:
-    """Note in the record that the user has heard what that took, and where it ended the
-    conversation, how.
+    """Note in a record how its answer was received, and how the conversation ended, if it did.
 
     `missed` says why the goal was asked in place of the model's first words.
     """

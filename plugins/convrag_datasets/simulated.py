@@ -123,18 +123,18 @@ class SimulatedDataset(OverCorpus):
         self._talks = Lazy(self._read)
 
     def check(self) -> Iterable[str]:
-        """The errors of the files."""
+        """Yield the errors of the files."""
         return collect_problems(lambda: [*self.conversations()])
 
     def content_hash(self) -> str:
-        """A hash of the files."""
+        """Hash the files."""
         run = map(hash_content, list_files(self.run / "intermediate", ".jsonl") if self.run else ())
         return digest(
             [self.path and hash_content(self.path), self.corpus_dataset.content_hash(), *run]
         )
 
     def note(self) -> str:
-        """Says that rules play the users."""
+        """Say that rules play the users."""
         return (
             "the users are played by rules, not by a language model or people"
             if self.by_rules
@@ -142,20 +142,19 @@ class SimulatedDataset(OverCorpus):
         )
 
     def conversations(self) -> Iterator[Conversation]:
-        """Yield a conversation for each user, in the order of the file, with the turn that it can
-        begin with.
-        """
+        """Yield a conversation for each user, in the order of the file, with its first turn."""
         return self._replay(self.run) if self.run else iter(self._talks())
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How the conversations ended."""
+        """Report how the conversations ended."""
         ends = Counter(record.labels["goal"] for record in records if "goal" in record.labels)
         said = ", ".join(f"{name} {number}" for name, number in ends.most_common())
         return Report("users", (f"Simulated users, goals: {said}.",), dict(ends)) if ends else None
 
     def _replay(self, run: Path) -> Iterator[PlayedConversation]:
-        """The conversations of a run; the label `goal` depends on other answers now. Raises
-        DataError.
+        """Yield the conversations of a run without the label `goal`. Raises DataError.
+
+        The label depends on other answers now.
         """
         from convrag.sdk.tasks.runs import read_records
 

@@ -1,6 +1,4 @@
-"""DH-RAG: rewrite a question from a dynamic database of the history, matched by cluster, summary
-and chain.
-"""
+"""DH-RAG: a question is rewritten from a dynamic database of the history."""
 
 from convrag import Register, hookimpl
 

@@ -130,11 +130,14 @@ class DHRagRewriter(Rewriter):
         import_module("convrag_dhrag.selection")
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """Chain statistics, selected against available turns, and analysis/dhrag.jsonl."""
+        """Report chain statistics and selected turns; None for other rewriters.
+
+        The report has the file analysis/dhrag.jsonl.
+        """
         return report_history(records)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM, and one embedding for each new text; nothing for a first turn."""
+        """Ask the LLM, and embed each new text once; neither for a first turn."""
         if not question.history:
             return Rewrite.of(
                 question.text,
@@ -168,9 +171,7 @@ class DHRagRewriter(Rewriter):
     def _summarize(
         self, template: PromptTemplate, turns: Sequence[Turn]
     ) -> tuple[str, dict[str, Any]]:
-        """One call of the LLM: what turns are about, in a line that may be empty, and its entries
-        in the trace.
-        """
+        """Ask the LLM what turns are about: a line, maybe empty, and its entries in the trace."""
         sampling = {"temperature": 0.0, "max_tokens": _MAX_TOKENS}
         try:
             reply = self.llm_rewriter.llm.complete(
@@ -187,8 +188,9 @@ class DHRagRewriter(Rewriter):
         return line, {"topic": line}
 
     def _update_database(self, question: Question) -> HistoryDatabase:
-        """The conversation's database with all turns until now; it is built again where the history
-        has changed.
+        """Return the conversation's database with all turns until now.
+
+        It is built again where the history has changed.
         """
         from convrag_dhrag.database import HistoryDatabase
 
@@ -239,7 +241,7 @@ def report_history(records: Iterable[TurnRecord]) -> Report | None:
 
 
 def _make_analysis_line(record: TurnRecord, trace: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of analysis/dhrag.jsonl."""
+    """Make a line of analysis/dhrag.jsonl."""
     return {
         "turn_id": record.turn_id,
         "conversation_id": record.conversation_id,

@@ -1,6 +1,4 @@
-"""Selects the exchanges that a question needs: those with the best scores, and others that are
-always kept.
-"""
+"""Selection of exchanges for a question: the best scores, and those that are always kept."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -35,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a question matches in each tier; a small database has no clusters and summaries.
+    """The match of a question in each tier; a small database has no clusters and summaries.
 
     `triple` is a position in the database, and `similarity` is the question's with that triple.
     """
@@ -78,8 +76,9 @@ def match_question(question: str, database: HistoryDatabase, sizes: TierSizes) -
 def _match_group(
     rows: csr_matrix, positions: Sequence[int], k: int, similarities: NDArray[np.float64]
 ) -> Group:
-    """Divide triples into at most k groups: the one whose mean is most similar to the question, of
-    equals the first.
+    """Divide triples into at most k groups, and return the one most similar to the question.
+
+    Similarity is that of the group's mean; of equal groups the first is taken.
 
     A zero row is in no group.
     """
@@ -94,7 +93,7 @@ def _match_group(
 
 
 def _compute_similarity(rows: csr_matrix, similarities: NDArray[np.float64]) -> float:
-    """The cosine of the question with the mean of rows, from its similarities with them."""
+    """Compute the cosine of the question with the mean of rows, from its similarities with them."""
     length = float(np.sqrt(np.square(np.asarray(rows.sum(axis=0))).sum()))
     return round(float(similarities.sum()) / length, _GROUP_DIGITS)
 
@@ -158,7 +157,7 @@ class Selection:
         }
 
     def list_summary_turns(self) -> list[Turn]:
-        """The turns of the matched summary, oldest first; none where nothing matched."""
+        """List the turns of the matched summary, oldest first; none where nothing matched."""
         positions = self.match.summary.members if self.match and self.match.summary else ()
         return [self.database.triples[position].turn for position in positions]
 
@@ -239,7 +238,7 @@ def _score_all(
     database: HistoryDatabase,
     weights: Weights,
 ) -> list[Score]:
-    """The scores of all triples. A similarity below 0 counts as 0."""
+    """Score all triples. A similarity below 0 counts as 0."""
     in_cluster = match.cluster.members if match and match.cluster else ()
     in_summary = match.summary.members if match and match.summary else ()
     recencies = compute_recencies([triple.number for triple in database.triples])

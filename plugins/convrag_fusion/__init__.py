@@ -1,6 +1,4 @@
-"""Many queries, fused: the queries of several rewriters, searched by themselves, and their rankings
-made one.
-"""
+"""Queries of several rewriters, searched for by themselves, and their rankings fused."""
 
 from convrag import Register, hookimpl
 

@@ -1,6 +1,4 @@
-"""`retriever=fused`: each query, or the queries of each rewriter, searched by itself, and the
-rankings fused.
-"""
+"""`retriever=fused`: queries are searched for one by one, or rewriter by rewriter, then fused."""
 
 from __future__ import annotations
 
@@ -95,7 +93,7 @@ class FusedRetriever(Retriever):
         return [Hit(passages[id_], fused[id_]) for id_ in best]
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """What the base says."""
+        """Return what the base says."""
         return self.base.explain(queries)
 
     def _fuse_scores(
@@ -124,7 +122,7 @@ class FusedRetriever(Retriever):
         return reciprocal_rank_fusion(rankings, self.rrf_k, self._weigh(given, rankings))
 
     def _rank(self, group: Group, found: Mapping[Unit, Sequence[Hit]]) -> list[str]:
-        """The ranking of a rewriter: its search's, or its searches' fused."""
+        """Rank what a rewriter's search found, or what its searches found together."""
         rankings = [_list_ids(found[unit]) for unit in group.units]
         if len(rankings) == 1:
             return rankings[0]
@@ -132,7 +130,7 @@ class FusedRetriever(Retriever):
         return sorted(fused, key=lambda id_: (-fused[id_], id_))
 
     def _weigh(self, weights: Sequence[float], rankings: Sequence[Sequence[str]]) -> list[float]:
-        """The weights of rankings, with their agreement where it counts."""
+        """Weigh rankings by their weights, and by their agreement where it counts."""
         if not self.agreement:
             return list(weights)
         agreements = measure_agreement(rankings)
@@ -145,8 +143,9 @@ class FusedRetriever(Retriever):
 
 
 Unit = tuple[Query, ...]
-"""Queries that are searched at once. The heaviest has the weight 1, so that equal ones of two
-rewriters are one.
+"""Queries that are searched for at once.
+
+The heaviest has the weight 1, so that equal units of two rewriters are one.
 """
 
 

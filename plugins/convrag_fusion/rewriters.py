@@ -1,6 +1,4 @@
-"""`rewriter=ensemble`: the queries of several rewriters; `rewriter=reformulate`: one of five kinds,
-by an LLM.
-"""
+"""`rewriter=ensemble` and `rewriter=reformulate`: several rewriters; one of five kinds by an LLM."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -70,7 +68,7 @@ class EnsembleRewriter(Rewriter):
         self.weights = dict(zip(self.of, map(float, given), strict=True))
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The queries of the rewriters in their order, and what each of them did."""
+        """Return the queries of the rewriters in their order, and what each of them did."""
         rewrites = self._ask_all(question)
         queries = [
             replace(
@@ -92,7 +90,7 @@ class EnsembleRewriter(Rewriter):
 
 
 def _ask(rewriter: Rewriter, question: Question) -> Rewrite:
-    """The rewrite; the question and the reason where there is none."""
+    """Return the rewrite; the question and the reason where there is none."""
     try:
         rewrite = rewriter.rewrite(question)
     except (RunStopped, ImportError):  # a library that cannot be imported is a defect: no fallback
@@ -105,12 +103,12 @@ def _ask(rewriter: Rewriter, question: Question) -> Rewrite:
 
 
 def _join(name: str, source: str) -> str:
-    """The source of a query: an ensemble in an ensemble names its own rewriters ("second/first")."""
+    """Name the source of a query; a nested ensemble names its own rewriters ("second/first")."""
     return f"{name}/{source}" if source else name
 
 
 def _describe(rewrite: Rewrite) -> dict[str, Any]:
-    """What a rewriter did, for the trace."""
+    """Describe what a rewriter did, for the trace."""
     described: dict[str, Any] = {"queries": [query.text for query in rewrite.queries]}
     if rewrite.trace:
         described["trace"] = dict(rewrite.trace)
@@ -158,7 +156,7 @@ class ReformulateRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM; none for a first question that is only to be made stand-alone."""
+        """Ask the LLM; nothing is asked to make a first question stand alone."""
         if self.kind == "standalone" and not question.history and not question.profile:
             return Rewrite.of(question.text)
         return self.llm_rewriter.rewrite(

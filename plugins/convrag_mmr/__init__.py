@@ -1,6 +1,4 @@
-"""MMR cluster rewriting: rewrite a question from sentences of the history, chosen by clustering and
-MMR.
-"""
+"""MMR cluster rewriting: a question is rewritten from diverse sentences of the history."""
 
 from convrag import Register, hookimpl
 

@@ -108,7 +108,7 @@ class MMRRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM; none for a first turn, nor where the history has no sentences."""
+        """Ask the LLM; nothing is asked in a first turn, or where the history has no sentences."""
         found = extract_sentences(question.history, self.min_words)
         if not found:
             return Rewrite.of(
@@ -133,8 +133,9 @@ class MMRRewriter(Rewriter):
     def _select(
         self, question: str, texts: list[str], embedder: Embedder
     ) -> tuple[list[int], list[int], list[int]]:
-        """Each text's cluster, the positions of the representatives, and those of the selected
-        texts, best first.
+        """Return each text's cluster, the representatives, and the selected texts, best first.
+
+        Texts are given by their positions.
         """
         from convrag.sdk.search.diversity import compute_similarities, select_by_mmr
 
@@ -149,8 +150,9 @@ class MMRRewriter(Rewriter):
         return labels, candidates.tolist(), selected.tolist()
 
     def _add_question(self, rewrite: Rewrite, question: Question) -> Rewrite:
-        """The LLM's rewrite, post-processed if asked for, and beside it the question, unless the
-        two are equal.
+        """Add the question to the LLM's rewrite, which is post-processed if asked for.
+
+        Where the two are equal, one is enough.
         """
         if rewrite.fallback:
             return rewrite
@@ -179,7 +181,7 @@ class CachingEmbedder(Embedder):
         self.fingerprint = embedder.fingerprint
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """The embedder's rows, (n, d) float32; queries are embedded each time."""
+        """Embed texts, (n, d) float32; queries are embedded each time."""
         if query or not texts:
             return self.embedder.embed(texts, query=query)
         return embed_new(self.embedder, texts, self.vectors)
@@ -188,7 +190,7 @@ class CachingEmbedder(Embedder):
 def select_representatives(
     rows: NDArray[np.float32], labels: Sequence[int], most: int
 ) -> NDArray[np.int64]:
-    """The positions of each cluster's rows that are nearest to its centroid, in rising order.
+    """Find the rows of each cluster that are nearest to its centroid: positions in rising order.
 
     Args:
         rows: (n, d) unit or zero rows.
@@ -217,8 +219,9 @@ def select_representatives(
 
 
 def format_question(text: str) -> str:
-    """Single spaces, a capital at the beginning, and an end mark: "?" after a question, "." after
-    anything else.
+    """Format a text as a question: single spaces, a capital at the beginning, and an end mark.
+
+    The mark is "?" after a question, and "." after anything else.
 
     A text that has an end mark keeps it, also before closing quotes and brackets.
     """
@@ -230,16 +233,14 @@ def format_question(text: str) -> str:
 
 
 def _why_no_sentences(question: Question) -> str:
-    """Why there are no sentences to select from."""
+    """Say why there are no sentences to select from."""
     if question.number == 1:
         return "first_turn"
     return "no_sentences" if question.history else "no_history"
 
 
 def _number_as_in_conversation(found: Sequence[Sentence], question: Question) -> Sequence[Sentence]:
-    """The sentences with the numbers of their turns in the whole conversation; 0 for a turn that a
-    memory has made.
-    """
+    """Number the turns of sentences as in the whole conversation; 0 for a memory's own turn."""
     if question.before_memory is None:
         return found
     numbers = {turn.id: number for number, turn in enumerate(question.before_memory, 1)}
@@ -254,8 +255,9 @@ def _make_trace(
     candidates: Sequence[int],
     selected: Sequence[int],
 ) -> dict[str, Any]:
-    """The seed's intermediate record. Sentences are in the conversation's order, selected ones in
-    that of selection.
+    """Make the seed's intermediate record.
+
+    Sentences are in the conversation's order, selected ones in the order of their selection.
     """
     units = [
         {**unit._asdict(), "cluster_id": label} for unit, label in zip(found, labels, strict=True)
@@ -299,7 +301,7 @@ class Sentence(NamedTuple):
 
 
 def extract_sentences(turns: Iterable[Turn], min_words: int) -> list[Sentence]:
-    """The sentences of a history in order, without short ones, the agent's filler, and repetitions.
+    """List the sentences of a history in order, without short ones, filler and repetitions.
 
     Args:
         turns: the history.
@@ -317,7 +319,7 @@ def extract_sentences(turns: Iterable[Turn], min_words: int) -> list[Sentence]:
 
 
 def is_filler(sentence: str) -> bool:
-    """Whether a sentence is courtesy only; "Sure, the Moon is 384,400 km away" is not."""
+    """Tell whether a sentence is courtesy only; "Sure, the Moon is 384,400 km away" is not."""
     words = _WORD.findall(sentence.lower().replace("’", "'"))
     return bool(words) and all(word in _FILLER for word in words)
 
@@ -325,7 +327,7 @@ def is_filler(sentence: str) -> bool:
 def group_by_turn(
     selected: Sequence[Sentence], turns: Sequence[Turn], *, last_exchange: bool = True
 ) -> list[dict[str, Any]]:
-    """Selected sentences as exchanges, oldest first.
+    """Group selected sentences as exchanges, oldest first.
 
     Args:
         selected: the sentences, in the conversation's order.
@@ -354,8 +356,9 @@ def group_by_turn(
 
 
 def list_utterances(exchanges: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Exchanges as a list of utterances that are not empty: `turn`, `speaker` ("User" or
-    "Assistant") and `text`.
+    """List the utterances of exchanges that are not empty: `turn`, `speaker` and `text`.
+
+    The speaker is "User" or "Assistant".
     """
     return [
         {"turn": exchange["turn"], "speaker": role.capitalize(), "text": exchange[role]}

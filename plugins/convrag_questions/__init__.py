@@ -1,5 +1,4 @@
-"""`task=questions`: an evaluation set of multi-turn conversations, written from the passages of any
-data set.
+"""`task=questions`: an evaluation set of conversations, written from passages of any data set.
 
 * `task`: the task, from its parameters to the files and the report.
 * `conversation`: writes a conversation, turn by turn.

@@ -83,8 +83,9 @@ class QuestionsTask(Task):
         self.prompt_templates = self.templates
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Write the files and say what is in them; 3 where there are fewer conversations than
-        wanted, 1 without any.
+        """Write the files and say what is in them.
+
+        Returns 0, 3 where there are fewer conversations than wanted, or 1 without any.
         """
         from convrag.sdk.output.console import make_console
         from convrag.sdk.output.progress import show_step
@@ -149,7 +150,7 @@ class QuestionsTask(Task):
         return KnownItemWriter(count_document_frequencies(wiring.get("dataset"), wiring.store))
 
     def _read_outlines(self, wiring: Wiring) -> dict[str, Outline]:
-        """The documents of each domain. Raises ConfigError where there is nothing to ask about."""
+        """Read the documents of each domain. Raises ConfigError where there is nothing to ask about."""
         from convrag.sdk.search.corpus import Corpus
         from convrag_questions.conversation import MIN_WORDS, Outline
 
@@ -166,8 +167,9 @@ class QuestionsTask(Task):
     def _write_conversations(
         self, writer: ConversationWriter, outlines: dict[str, Outline], workers: int
     ) -> Iterator[WrittenConversation]:
-        """Yield conversations, those without turns among them, until there are as many as wanted,
-        or no more plans.
+        """Yield conversations until there are as many as wanted, or no more plans.
+
+        Conversations without turns are among them.
 
         It ends early where the language model brings nothing that can be used. Plans are taken in
         their order, whatever is reused, so that the same command writes the same conversations.
@@ -214,7 +216,7 @@ KNOWN_ITEM = (
     "These are known-item questions, written without a language model: headings and rare words of the passages, "
     "so that searching by words finds them easily. A language model writes harder ones: llm=litellm llm.model=..."
 )
-"""What must be known of questions that no language model wrote."""
+"""The note that is printed with questions that no language model wrote."""
 
 
 def list_results(
@@ -264,7 +266,7 @@ def list_example(conversation: WrittenConversation) -> Iterator[str]:
 
 
 def format_command(overrides: Sequence[str], path: Path, dataset: str) -> str:
-    """The command that compares rewriters on the questions.
+    """Format the command that compares rewriters on the questions.
 
     Args:
         overrides: of this command, from which the data set and how it is cut are taken.

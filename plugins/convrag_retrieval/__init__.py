@@ -1,5 +1,4 @@
-"""Search without a server: retrievers over the data set's own corpus, and rankers, by words, by
-vectors, or by both.
+"""Search without a server: retrievers over the data set's own corpus, and rankers.
 
 * corpora: what the retrievers share: the passages of a domain by position, and an index for each
   domain

@@ -85,18 +85,14 @@ class BM25Retriever(CorpusRetriever):
         return index.make_hits(best)
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """`read_as`: the words that no passage has -> the nearest one that was searched for in
-        their place.
-        """
+        """Return `read_as`: words that no passage has -> the nearest word, searched for instead."""
         searched = choose_queries(queries, "lexical")
         index = self._open(searched[0].domain).rows if searched else None
         replaced = index.find_replacements([query.text for query in searched]) if index else {}
         return {"read_as": replaced} if replaced else {}
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
-        """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are
-        left out.
-        """
+        """Score given passages: id -> BM25 score; ids that the corpus lacks are left out."""
         if not (searched := choose_queries(queries, "lexical")):
             return dict.fromkeys(ids, 0.0)
         index = self._open(searched[0].domain)

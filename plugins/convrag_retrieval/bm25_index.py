@@ -1,5 +1,4 @@
-"""The BM25 index of one domain, memory-mapped: its words, their posting lists, the search for the
-best, and the build.
+"""The BM25 index of one domain, memory-mapped: words, posting lists, search and build.
 
 The formula is Lucene's (Kamphuis et al. 2020), as bm25s has it.
 """
@@ -55,9 +54,7 @@ class BM25Index:
     def search(
         self, texts: Sequence[str], weights: Sequence[float], k: int
     ) -> list[tuple[int, float]]:
-        """Search for weighted queries: at most k (position, summed score), best first, ties by
-        position.
-        """
+        """Search for weighted queries: at most k (position, score), best first, ties by position."""
         return self.postings.search(self._weigh_words(texts, weights), k)
 
     def score(
@@ -80,9 +77,7 @@ class BM25Index:
         return words
 
     def find_replacements(self, texts: Iterable[str]) -> dict[str, str]:
-        """Find the words of queries that the index lacks: word -> the nearest one that it has,
-        where one is near.
-        """
+        """Find query words that the index lacks: word -> the nearest one that it has, if one is near."""
         unknown = {
             word for text in texts for word in self._analysis.split(text, question=True)
         } - self._numbers.keys()
@@ -93,9 +88,7 @@ _BLOCK = 1 << 22
 
 
 def build_index(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
-    """Index the passages by position, and save the index into an empty folder. Raises ConfigError
-    without words.
-    """
+    """Index passages by position into an empty folder. Raises ConfigError without words."""
     analysis = settings.analysis.find(passage.content for passage in corpus.sample())
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     tokens, lengths, files = array("i"), array("q"), array("i")
@@ -156,8 +149,9 @@ def _put_terms(
 
 
 def _share_out(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Say what each passage of n files counts, (n,): those of a file that has most count for as
-    many as all others.
+    """Return what each passage of n files counts, (n,).
+
+    The passages of a file that has most count for as many as all others.
     """
     rest = sizes.sum() - sizes
     return np.where((rest > 0) & (rest < sizes) & (sizes >= _MANY), rest / sizes, 1.0)
@@ -166,9 +160,7 @@ def _share_out(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
 def _describe(
     languages: Sequence[str], names: Iterable[str], sizes: NDArray[np.int64]
 ) -> Iterator[str]:
-    """Say what a user should know of the passages: a language that nothing is known of, a file that
-    has most.
-    """
+    """Say what a user should know: an unknown language, or a file that has most passages."""
     for language in languages:
         if not is_known(language):
             yield f"no stop words or stems are known for the language {language!r}: its words are found as written"

@@ -1,4 +1,4 @@
-"""What decides how `retriever=bm25` finds and weighs words."""
+"""Settings of `retriever=bm25`: how words are found and weighed."""
 
 from dataclasses import dataclass
 

@@ -45,7 +45,7 @@ class DomainIndex:
 
 @dataclass
 class BuildCounts:
-    """What a build did: the passages whose texts it knew from earlier builds, new ones, and those that are gone."""
+    """The numbers of passages that a build knew, added and removed."""
 
     kept: int = 0
     new: int = 0
@@ -102,8 +102,9 @@ class CorpusRetriever(Retriever):
         return [self._open(domain).about for domain in self.dataset.domains()]
 
     def _open(self, domain: str) -> DomainIndex:
-        """The index of a domain, loaded at its first use; many threads may ask. An error is not
-        kept.
+        """Return the index of a domain, loaded at its first use; many threads may ask.
+
+        An error is not cached.
         """
         with self._locks.setdefault(domain, threading.Lock()):
             if domain not in self._loaded:
@@ -116,8 +117,9 @@ class CorpusRetriever(Retriever):
 
 
 def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> str:
-    """Name a series of indexes, in which each supersedes the one before when the passages of a
-    domain have changed.
+    """Name a series of indexes, each of which supersedes the one before.
+
+    A new one is built when the passages of a domain have changed.
 
     Args:
         name: of the retriever.

@@ -54,9 +54,7 @@ class DenseRetriever(CorpusRetriever):
         return index.make_hits(index.rows.search(vector, k))
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
-        """Score given passages, retrieved or not: id -> cosine; ids that the corpus lacks are left
-        out.
-        """
+        """Score given passages: id -> cosine; ids that the corpus lacks are left out."""
         import numpy as np
 
         if (vector := combine_vectors(self.embedder, choose_queries(queries, "dense"))) is None:

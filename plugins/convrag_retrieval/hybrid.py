@@ -89,5 +89,5 @@ class HybridRetriever(Retriever):
         return [Hit(passages[id_], fused[id_]) for id_ in best]
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """What the search by words says."""
+        """Return what the search by words says."""
         return self.lexical.explain(queries)

@@ -1,6 +1,4 @@
-"""`ranker=bm25` and `ranker=embedding`: texts are scored by the words that they share with the
-query, or by vectors.
-"""
+"""`ranker=bm25` and `ranker=embedding`: texts are scored by common words, or by vectors."""
 
 from __future__ import annotations
 

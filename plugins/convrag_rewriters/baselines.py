@@ -12,7 +12,7 @@ class NoRewriter(Rewriter):
     """Search for the question as it is (last turn)."""
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The question itself."""
+        """Return the question itself."""
         return Rewrite.of(question.text)
 
 
@@ -20,7 +20,7 @@ class AllQuestionsRewriter(Rewriter):
     """Search for all questions of the conversation, concatenated into one query."""
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The earlier questions and this one, a line each."""
+        """Join the earlier questions and this one, a line each."""
         return _concatenate(
             (turn.question for turn in question.history), question, question.history
         )
@@ -40,7 +40,7 @@ class LastNRewriter(Rewriter):
         self.answers = answers
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The last exchanges, oldest first, and the question, a line each."""
+        """Join the last exchanges, oldest first, and the question, a line each."""
         turns = question.history[-self.n :]
         texts = (
             text for turn in turns for text in (turn.question, turn.answer if self.answers else "")
@@ -49,7 +49,7 @@ class LastNRewriter(Rewriter):
 
 
 def _concatenate(texts: Iterable[str], question: Question, turns: tuple[Turn, ...]) -> Rewrite:
-    """The texts that are not empty and the question, a line each; the trace names the turns."""
+    """Join the texts that are not empty and the question, a line each; the trace names the turns."""
     lines = [" ".join(text.split()) for text in texts]
     return Rewrite.of(
         "\n".join([*filter(None, lines), question.text]), selected=[turn.id for turn in turns]

@@ -32,7 +32,7 @@ class BestOfNRewriter(Rewriter):
     depth: Annotated[int, Ge(1)] = 10
 
     def rewrite(self, question: Question) -> Rewrite:
-        """What the base asks, and a search for each rewrite; none where there is one rewrite."""
+        """Search for each rewrite of the base, and keep one; a single rewrite is not searched for."""
         rewrite = self.base.rewrite(question)
         candidates: dict[object, list[Query]] = {}
         for number, query in enumerate(rewrite.queries):

@@ -46,7 +46,7 @@ class CHIQRewriter(JsonRewriter):
         self.wanted = ("rewrite", "search") if self.queries == "fusion" else (self.queries,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """Five requests at once, then one or two; none for a first question."""
+        """Send five requests at once, then one or two; none for a first question."""
         if not question.history and not question.profile:
             return Rewrite.of(question.text)
         enhanced, failures = self._ask_all(question, ENHANCEMENTS, {})

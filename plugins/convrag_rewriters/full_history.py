@@ -39,7 +39,7 @@ class FullHistoryRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM, but none for a first turn, unless the user has a profile."""
+        """Ask the LLM; nothing is asked for a first turn, unless the user has a profile."""
         if not question.history and not question.profile:
             return Rewrite.of(question.text)
         return self.llm_rewriter.rewrite(question, {}, history=format_exchanges(question.history))

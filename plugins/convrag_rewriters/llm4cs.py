@@ -1,6 +1,4 @@
-"""`rewriter=llm4cs`, `rewriter=hyde`: sampled rewrites and answers of a language model, made one
-search.
-"""
+"""`rewriter=llm4cs` and `rewriter=hyde`: sampled rewrites and answers, searched for at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,11 +62,11 @@ class LLM4CSRewriter(JsonRewriter):
 
     @classmethod
     def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
-        """The embedder for self-consistency alone."""
+        """Use the embedder for self-consistency alone."""
         return name != "embedder" or bool(parameters["aggregation"] == "self_consistency")
 
     def rewrite(self, question: Question) -> Rewrite:
-        """A request for each sample; none for a first question of which only a rewrite is wanted."""
+        """Request each sample; nothing is asked where a first question only needs a rewrite."""
         if self.prompting == "rewrite" and not question.history and not question.profile:
             return Rewrite.of(question.text)
         trace: dict[str, Any] = {"prompt": self.template.hash}

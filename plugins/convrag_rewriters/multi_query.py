@@ -1,6 +1,4 @@
-"""`rewriter=multi_query`: the readings of an ambiguous follow-up; `rewriter=rag_fusion`: the
-aspects of a question.
-"""
+"""`rewriter=multi_query` and `rewriter=rag_fusion`: readings and aspects of a question."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -45,9 +43,7 @@ class MultiQueryRewriter(JsonRewriter):
         super().__post_init__()
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One request to the model (two where its reply cannot be read); none for the reading of a
-        first question.
-        """
+        """Ask the model for queries; nothing is asked for the reading of a first question."""
         from convrag_rewriters.readings import ReadingsReply
 
         if self.kind == "readings" and not question.history and not question.profile:

@@ -1,6 +1,4 @@
-"""The references of a question as a language model links them, and the question with them written
-out.
-"""
+"""References of a question as a language model links them, and the question without them."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -35,7 +33,7 @@ class Link(NamedTuple):
     turn_id: str
 
     def describe(self) -> dict[str, str]:
-        """The link for a trace."""
+        """Describe the link for a trace."""
         told = {
             "kind": "reference",
             "phrase": self.phrase,
@@ -78,8 +76,9 @@ def link_references(
 
 
 def write_out(question: str, links: Iterable[Link]) -> str:
-    """Write the antecedents in the places of their phrases; one that begins the question begins
-    with a capital.
+    """Write the antecedents in the places of their phrases.
+
+    One that begins the question begins with a capital.
     """
     for link in reversed(list(links)):
         written = (

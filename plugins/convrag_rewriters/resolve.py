@@ -41,9 +41,7 @@ class ResolveRewriter(JsonRewriter):
     max_tokens: int | None = 400
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The resolved question, or the queries that the next rewriter makes of it. One request,
-        two at most.
-        """
+        """Replace references by what they name, with one request, or two where it cannot be read."""
         from convrag_rewriters.references import ReferencesReply, link_references, write_out
 
         links: list[Link] = []

@@ -54,9 +54,7 @@ class ThresholdRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM, and embeddings of new texts; neither for a first turn, unless the
-        user has a profile.
-        """
+        """Ask the LLM, and embed new texts; neither for a first turn, unless the user has a profile."""
         if not question.history:
             if question.profile:
                 return self.llm_rewriter.rewrite(
