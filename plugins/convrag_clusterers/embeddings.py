@@ -53,9 +53,8 @@ class EmbeddingClusterer(Clusterer):
 
 def count_distinct_rows(rows: NDArray[np.float32]) -> int:
     """Count the different rows."""
-    return len(
-        {row.tobytes() for row in rows.round(_ROW_DECIMALS) + 0.0}
-    )  # + 0.0 turns -0.0 into 0.0
+    rounded = rows.round(_ROW_DECIMALS) + 0.0  # turns -0.0 into 0.0
+    return len({row.tobytes() for row in rounded})
 
 
 def renumber_labels(labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -77,7 +76,7 @@ def choose_cluster_count(n: int, least: int = 2, most: int = 7) -> int:
 
 @dataclass(kw_only=True, eq=False)
 class KMeansClusterer(EmbeddingClusterer):
-    """Cluster embeddings with k-means; the number of clusters grows with the root of the number of texts.
+    """Cluster embeddings with k-means; more texts give more clusters.
 
     Every text that the embedder knows belongs to a cluster. Equal texts are one cluster.
 
@@ -116,7 +115,8 @@ class KMeansClusterer(EmbeddingClusterer):
             )
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        n, distinct = len(rows), count_distinct_rows(rows)
+        n = len(rows)
+        distinct = count_distinct_rows(rows)
         if self.k is not None:
             return self._run_kmeans(rows, min(self.k, distinct))
         if self.choose == "silhouette" and n > 2:
@@ -148,7 +148,7 @@ class KMeansClusterer(EmbeddingClusterer):
 
 @dataclass(kw_only=True, eq=False)
 class AgglomerativeClusterer(EmbeddingClusterer):
-    """Cluster embeddings bottom-up (average cosine linkage), down to a number of clusters or up to a similarity.
+    """Cluster embeddings bottom-up (average cosine linkage), to a number or up to a similarity.
 
     Args:
         k: the number of clusters, never more than there are texts; None takes the root of the

@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(kw_only=True, eq=False)
 class LsaClusterer(Clusterer):
-    """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the component that is strongest.
+    """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, strongest component.
 
     A component has two ends, and texts at opposite ends have nothing in common: they are different
     clusters. A text that no component says anything of is an outlier.

@@ -51,12 +51,13 @@ class SimulatedDataset(OverCorpus):
     """Users with a goal who talk with the pipeline until they have reached it.
 
     Each question depends on the answers before. `dataset=simulated dataset.llm=claude
-    dataset.path=users.jsonl dataset.corpus=documents`: the model plays the users. A line of the file is a user: {"id": "u1", "goal": "Plan my parental
-    leave.", "facts": [...], "question": "the first one", "answer": "what reaches the goal"};
-    without `answer`, all facts do. A fact is a text, or {"fact": "It is paid for 14 weeks.",
-    "question": "Is it paid?", "again": "Is parental leave paid?"}.
+    dataset.path=users.jsonl dataset.corpus=documents`: the model plays the users. A line of the
+    file is a user: {"id": "u1", "goal": "Plan my parental leave.", "facts": [...], "question": "the
+    first one", "answer": "what reaches the goal"}; without `answer`, all facts do. A fact is a
+    text, or {"fact": "It is paid for 14 weeks.", "question": "Is it paid?", "again": "Is parental
+    leave paid?"}.
 
-    Without `dataset.llm` rules play the users, which people they are not: they ask the `question`
+    Without `dataset.llm` rules play the users, unlike people: they ask the `question`
     of each fact in turn, once more in other words (`again`) where the answer lacks the fact by its
     words, and stop when all are given. A fact without a `question` is asked for by a known-item
     question: its rarest words. metrics=goal_success measures the conversations.

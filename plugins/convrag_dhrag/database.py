@@ -31,7 +31,7 @@ class Terms(NamedTuple):
 
 
 class Vocabulary:
-    """Words and pairs of words, without stop words. A term's column is its place in order of appearance.
+    """Words and pairs of words without stop words; their columns are in order of appearance.
 
     Args:
         words: "auto" has stems (`convrag.sdk.text.analysis`); "plain" English words, as
@@ -130,7 +130,7 @@ _DIGITS = 6  # of similarities: later digits differ between machines, and should
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triple:
-    """A turn of the history: its number (from 0), its terms, the vector of its exchange, and its chain."""
+    """A turn of the history: its number (from 0), terms, vector and chain."""
 
     number: int
     turn: Turn
@@ -140,7 +140,9 @@ class Triple:
 
 
 class HistoryDatabase(HistoryReader):
-    """The triples of one conversation, oldest first. They depend on the turns and their order alone.
+    """The triples of one conversation, oldest first.
+
+    They depend on the turns and their order alone.
 
     Args:
         embedder: embeds each exchange once.
@@ -182,7 +184,7 @@ class HistoryDatabase(HistoryReader):
         return cosines
 
     def assign_chain(self, similarities: NDArray[np.float64]) -> int:
-        """Choose the chain of a turn with (n,) similarities to the triples: an old one or a new one."""
+        """Choose the chain of a turn with (n,) similarities to the triples: an old or a new one."""
         chain = find_continued_chain(
             similarities, [triple.chain for triple in self.triples], self._threshold
         )

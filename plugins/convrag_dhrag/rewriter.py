@@ -38,7 +38,7 @@ _MAX_CHARACTERS = 300  # of a topic line; a longer reply is not used
 
 @dataclass(kw_only=True, eq=False)
 class DHRagRewriter(Rewriter):
-    """Ask the LLM for a standalone question, showing it matching exchanges of the history: by cluster, summary, chain.
+    """Ask the LLM for a standalone question, given the exchanges that match by cluster or chain.
 
     Dynamic historical RAG. Each earlier turn is a triple of query, passage and response. Triples
     are clustered by TF-IDF over all three, anew at each turn. The question is matched with a
@@ -160,8 +160,10 @@ class DHRagRewriter(Rewriter):
             last_exchange=self.last_exchange,
             matched_exchange=self.matched_exchange,
         )
-        trace, topic = selection.make_trace(), ""
-        if self.topic_template and (turns := selection.list_summary_turns()):
+        trace = selection.make_trace()
+        topic = ""
+        turns = selection.list_summary_turns()
+        if self.topic_template and turns:
             topic, entries = self._summarize(self.topic_template, turns)
             trace |= entries
         return self.llm_rewriter.rewrite(
@@ -196,11 +198,15 @@ class DHRagRewriter(Rewriter):
 
         state = question.state(self)
         capacity = self.capacity if self.update == "paper" else None
-        vectors, chosen = (
+        make = partial(
+            HistoryDatabase,
+            self.embedder,
+            self.chain_threshold,
+            capacity,
+            self.alpha,
             state.setdefault("vectors", {}),
-            (self.chain_threshold, capacity, self.alpha),
+            self.words,
         )
-        make = partial(HistoryDatabase, self.embedder, *chosen, vectors, self.words)
         return continue_reading(state, question.history, make)
 
 
@@ -217,9 +223,7 @@ LONGEST_CLASS = 4
 
 
 def report_history(records: Iterable[TurnRecord]) -> Report | None:
-    """Chain statistics, selected against available turns, and analysis/dhrag.jsonl; None for other
-    rewriters.
-    """
+    """Report chain statistics and selected turns, with a file; None for other rewriters."""
     chains: dict[str, list[int]] = {}
     available, selected, lines = [], [], []
     for record in records:

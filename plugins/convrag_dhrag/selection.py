@@ -46,7 +46,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TierSizes:
-    """The most clusters, the fewest triples that are clustered, and the most summaries of a cluster."""
+    """The most clusters, the fewest triples to cluster, and the most summaries of a cluster."""
 
     max_clusters: int
     min_triples: int
@@ -87,7 +87,8 @@ def _match_group(
     ]
     nearness = [_compute_similarity(rows[members], similarities[members]) for members in groups]
     number = nearness.index(max(nearness))
-    members, inside = groups[number], rows[groups[number]]
+    members = groups[number]
+    inside = rows[members]
     closeness = np.round(inside @ np.asarray(inside.sum(axis=0)).ravel(), _GROUP_DIGITS)
     return Group(number, tuple(members), members[int(np.argmax(closeness))], nearness[number])
 
@@ -113,7 +114,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The terms of a score. Relevance, recency and their weighted sum `base` are between 0 and 1."""
+    """The terms of a score; relevance, recency and their weighted sum `base` are from 0 to 1."""
 
     relevance: float
     recency: float
@@ -132,7 +133,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected triples by position in the database, oldest first, with their scores; and the question's match."""
+    """The selected triples by position, oldest first, their scores, and the question's match."""
 
     selected: list[tuple[int, Score]]
     match: Match | None
@@ -176,21 +177,20 @@ class Selection:
         if self.match is None:
             return None
         triples = self.database.triples
-        return {
-            tier: {
-                "number": found.number,
-                "turns": [triples[member].turn.id for member in found.members],
-                "representative": triples[found.representative].turn.id,
-                "similarity": found.similarity,
-            }
-            for tier, found in (("cluster", self.match.cluster), ("summary", self.match.summary))
-            if found
-        } | {
-            "triple": {
-                "turn_id": triples[self.match.triple].turn.id,
-                "similarity": self.match.similarity,
-            }
+        trace: dict[str, Any] = {}
+        for tier, found in (("cluster", self.match.cluster), ("summary", self.match.summary)):
+            if found:
+                trace[tier] = {
+                    "number": found.number,
+                    "turns": [triples[member].turn.id for member in found.members],
+                    "representative": triples[found.representative].turn.id,
+                    "similarity": found.similarity,
+                }
+        trace["triple"] = {
+            "turn_id": triples[self.match.triple].turn.id,
+            "similarity": self.match.similarity,
         }
+        return trace
 
 
 def select_exchanges(
@@ -222,8 +222,11 @@ def select_exchanges(
     chain = database.assign_chain(similarities)
     match = match_question(question, database, sizes)
     scores = _score_all(similarities, chain, match, database, weights)
-    kept = [len(scores) - 1] if last_exchange else []
-    kept += [match.triple] if matched_exchange and match else []
+    kept = []
+    if last_exchange:
+        kept.append(len(scores) - 1)
+    if matched_exchange and match:
+        kept.append(match.triple)
     by_score = sorted(range(len(scores)), key=lambda position: (-scores[position].total, -position))
     selected = sorted(list(dict.fromkeys([*kept, *by_score]))[:top_k])
     return Selection(
@@ -249,9 +252,9 @@ def _score_all(
             relevance=round(relevance, _DIGITS),
             recency=round(recency, _DIGITS),
             base=round(weights.alpha * relevance + (1 - weights.alpha) * recency, _DIGITS),
-            cluster_bonus=weights.cluster * (position in in_cluster),
-            summary_bonus=weights.summary * (position in in_summary),
-            chain_bonus=weights.chain * (triple.chain == chain),
+            cluster_bonus=weights.cluster if position in in_cluster else 0.0,
+            summary_bonus=weights.summary if position in in_summary else 0.0,
+            chain_bonus=weights.chain if triple.chain == chain else 0.0,
         )
         scores.append(score)
     return scores

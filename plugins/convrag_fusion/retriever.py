@@ -24,7 +24,7 @@ Fusion = Literal["linear", "weighted_rrf", "rrf", "nested_rrf"]
 
 @dataclass(kw_only=True, eq=False)
 class FusedRetriever(Retriever):
-    """Search for the queries of each rewriter by themselves, with any retriever, and fuse the rankings into one.
+    """Search for the queries of each rewriter by themselves, and fuse the rankings into one.
 
     The queries of one rewriter (`Query.source`, which `rewriter=ensemble` sets) belong together and
     are searched at once, as its author meant them; a query without a source is searched by itself.
@@ -151,7 +151,7 @@ The heaviest has the weight 1, so that equal units of two rewriters are one.
 
 @dataclass(frozen=True)
 class Group:
-    """The searches of one rewriter, the weight of each as a share of the heaviest, and the weight of all of them."""
+    """The searches of one rewriter, their weights relative to the heaviest, and its weight."""
 
     units: tuple[Unit, ...]
     shares: tuple[float, ...]

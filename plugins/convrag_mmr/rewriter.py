@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _QUESTION_WORDS = frozenset(
     """
-    am are can could did do does had has have how is may might must shall should was were what when where which who
-    whom whose why will would
+    am are can could did do does had has have how is may might must shall should was were what
+    when where which who whom whose why will would
     """.split()  # noqa: SIM905
 )
 _END_MARKS = (".", "?", "!", "…", "。", "？", "！", "؟", "।")
@@ -47,7 +47,7 @@ _DECIMALS = (
 
 @dataclass(kw_only=True, eq=False)
 class MMRRewriter(Rewriter):
-    """Ask the LLM for a standalone question, showing it a few sentences of the history, relevant and diverse (MMR).
+    """Ask the LLM for a standalone question, given diverse sentences of the history (MMR).
 
     The history's sentences are clustered into topics. The sentences nearest to each topic's
     centroid are candidates. Of these, maximal marginal relevance selects those that are similar to
@@ -279,21 +279,22 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # The words of thanks, apologies, offers of help and "I could not find this". A sentence of these
 # alone is filler.
 _FILLER_WORDS = """
-a about absolutely afraid again all also am and answer answers any anything apologies apologise apologize appreciate
-are as ask asking assist at available based be but by bye can can't cannot certainly clarify context correct could
-couldn't course day definitely detail details didn't do document documents does doesn't don't else enough exactly feel
-find fine for found free further glad good goodbye great happy have haven't hello help helpful helps hesitate hi hope
-however i i'd i'll i'm i've if in indeed information interesting is isn't it it's just know knowledge let like may me
-mention mentioned might more much my no not of oh ok okay on or other passage passages perfect please pleasure problem
-provide provided question questions really right say so sorry specific sure tell text thank thanks that that's the
-there this to too unable unfortunately very want was welcome well what whether will with wonderful would yes you you'd
-you're your
+a about absolutely afraid again all also am and answer answers any anything apologies apologise
+apologize appreciate are as ask asking assist at available based be but by bye can can't cannot
+certainly clarify context correct could couldn't course day definitely detail details didn't do
+document documents does doesn't don't else enough exactly feel find fine for found free further
+glad good goodbye great happy have haven't hello help helpful helps hesitate hi hope however i i'd
+i'll i'm i've if in indeed information interesting is isn't it it's just know knowledge let like
+may me mention mentioned might more much my no not of oh ok okay on or other passage passages
+perfect please pleasure problem provide provided question questions really right say so sorry
+specific sure tell text thank thanks that that's the there this to too unable unfortunately very
+want was welcome well what whether will with wonderful would yes you you'd you're your
 """
 _FILLER = frozenset(_FILLER_WORDS.split())
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer, or a user's whole utterance; `speaker` is "user" or "agent", `turn` counts from 1."""
+    """A sentence of an answer (speaker "agent"), or a user's utterance; turns count from 1."""
 
     sentence: str
     speaker: str

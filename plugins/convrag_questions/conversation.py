@@ -27,7 +27,7 @@ _ROUNDS = 20  # conversations about one document, at most
 
 @dataclass(frozen=True)
 class Plan:
-    """A conversation to write: its id, and the passages that it may be about, in the order of their document."""
+    """A conversation to write, and the passages that it may be about, in their document's order."""
 
     id: str
     domain: str
@@ -221,18 +221,18 @@ class ConversationWriter:
 
         The first would be the same for all conversations about a passage.
         """
-        last, seen = made.turns[-1], {name_document(turn.passage) for turn in made.turns}
+        last = made.turns[-1]
+        seen = {name_document(turn.passage) for turn in made.turns}
         query = Query(
             f"{last.passage.title} {last.quote}".strip(), turn_id=made.id, domain=made.domain
         )
         documents = self.outlines[made.domain].documents
         hits = self.retriever.retrieve([query], _RELATED)
-        found = [
-            hit.passage
-            for hit in hits
-            if (name := name_document(hit.passage)) in documents and name not in seen
-        ]
-        passages = [passage for passage in found if is_prose(passage.text)]
+        passages = []
+        for hit in hits:
+            document = name_document(hit.passage)
+            if document in documents and document not in seen and is_prose(hit.passage.text):
+                passages.append(hit.passage)
         start = draw(made.id, "shift") % len(passages) if passages else 0
         return [*passages[start:], *passages[:start]]
 

@@ -79,7 +79,7 @@ class Writer(Protocol):
 
 
 class Refused(Exception):
-    """A proposal is not good; the message is the reason, as the language model and the user read it."""
+    """A refused proposal; the message is the reason, for the language model and the user."""
 
 
 class QuestionWriter:
@@ -204,7 +204,9 @@ class Proposal(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _clean(cls, value: Any) -> Any:
-        return " ".join(value.split()) if isinstance(value, str) else "" if value is None else value
+        if isinstance(value, str):
+            return " ".join(value.split())
+        return "" if value is None else value
 
 
 class Solution(BaseModel):
@@ -258,7 +260,8 @@ def has_quote(text: str, quote: str) -> bool:
 
 def count_copied_words(question: str, passage: str) -> int:
     """Count the most words in a row that a question shares with a passage."""
-    asked, text = list_words(question), f" {' '.join(list_words(passage))} "
+    asked = list_words(question)
+    text = f" {' '.join(list_words(passage))} "
     longest = 0
     for start in range(len(asked)):
         while (

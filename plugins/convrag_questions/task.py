@@ -110,14 +110,17 @@ class QuestionsTask(Task):
             self._make_writer(wiring), wiring.get("retriever"), outlines, self.turns
         )
         made: list[WrittenConversation] = []
-        meter, counts, stopped = UsageMeter(), Counts(), ""
+        meter = UsageMeter()
+        counts = Counts()
+        stopped = ""
         try:
             with meter.measure_stage("questions"):
                 for each in self._write_conversations(
                     writer, outlines, settings_of(config).workers
                 ):
                     counts.add(each.counts)
-                    made += [each] if each.turns else []
+                    if each.turns:
+                        made.append(each)
         except RunStopped as error:
             stopped = str(error)
         if made:
@@ -150,7 +153,7 @@ class QuestionsTask(Task):
         return KnownItemWriter(count_document_frequencies(wiring.get("dataset"), wiring.store))
 
     def _read_outlines(self, wiring: Wiring) -> dict[str, Outline]:
-        """Read the documents of each domain. Raises ConfigError where there is nothing to ask about."""
+        """Read the documents of each domain. Raises ConfigError where there are none."""
         from convrag.sdk.search.corpus import Corpus
         from convrag_questions.conversation import MIN_WORDS, Outline
 
@@ -178,14 +181,18 @@ class QuestionsTask(Task):
         from convrag_questions.conversation import plan_conversations
 
         plans = islice(plan_conversations(outlines, self.seed), _PLANS * self.conversations)
-        missing, useful = self.conversations, True
-        while missing and useful and (batch := list(islice(plans, missing))):
+        missing = self.conversations
+        useful = True
+        while missing and useful:
+            batch = list(islice(plans, missing))
             useful = False
             for each in map_parallel(
                 writer.write, batch, "conversations", total=len(batch), workers=workers
             ):
-                missing -= bool(each.turns)
-                useful = useful or bool(each.counts.accepted or each.counts.refused)
+                if each.turns:
+                    missing -= 1
+                if each.counts.accepted or each.counts.refused:
+                    useful = True
                 yield each
 
     def _tell_shortfall(
@@ -213,8 +220,9 @@ _KINDS: dict[Kind, str] = {
 }
 
 KNOWN_ITEM = (
-    "These are known-item questions, written without a language model: headings and rare words of the passages, "
-    "so that searching by words finds them easily. A language model writes harder ones: llm=litellm llm.model=..."
+    "These are known-item questions, written without a language model: headings and rare words of "
+    "the passages, so that searching by words finds them easily. A language model writes harder "
+    "ones: llm=litellm llm.model=..."
 )
 """The note that is printed with questions that no language model wrote."""
 

@@ -1,4 +1,4 @@
-"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has formulas and loop."""
+"""`retriever=bm25`: lexical search over the data set's corpora; bm25_index has the formulas."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _CODE = (
 
 @dataclass(kw_only=True, eq=False)
 class BM25Retriever(CorpusRetriever):
-    """Lexical search with BM25: fast, exact, without any model; the baseline of every retrieval paper.
+    """Search with BM25: fast, exact, without a model; the baseline of every retrieval paper.
 
     The formula is Lucene's, which gives no word a negative weight; others differ little (Kamphuis
     et al. 2020). A passage counts with its title and text; words are runs of two or more letters or
@@ -93,11 +93,13 @@ class BM25Retriever(CorpusRetriever):
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages: id -> BM25 score; ids that the corpus lacks are left out."""
-        if not (searched := choose_queries(queries, "lexical")):
+        searched = choose_queries(queries, "lexical")
+        if not searched:
             return dict.fromkeys(ids, 0.0)
         index = self._open(searched[0].domain)
         positions = index.corpus.positions(ids)
-        texts, weights = [query.text for query in searched], [query.weight for query in searched]
+        texts = [query.text for query in searched]
+        weights = [query.weight for query in searched]
         scores = index.rows.score(texts, weights, list(positions.values()))
         return dict(zip(positions, scores.tolist(), strict=True))
 

@@ -31,7 +31,7 @@ _MANY = 100
 
 
 class BM25Index:
-    """A saved index, memory-mapped and never written to: any number of threads and processes may search it.
+    """A saved, memory-mapped index; many threads and processes may search it.
 
     Args:
         folder: where `build_index` saved it.
@@ -54,7 +54,7 @@ class BM25Index:
     def search(
         self, texts: Sequence[str], weights: Sequence[float], k: int
     ) -> list[tuple[int, float]]:
-        """Search for weighted queries: at most k (position, score), best first, ties by position."""
+        """Search for weighted queries: at most k (position, score), best first."""
         return self.postings.search(self._weigh_words(texts, weights), k)
 
     def score(
@@ -77,7 +77,7 @@ class BM25Index:
         return words
 
     def find_replacements(self, texts: Iterable[str]) -> dict[str, str]:
-        """Find query words that the index lacks: word -> the nearest one that it has, if one is near."""
+        """Find query words that the index lacks: word -> the nearest one that it has, if any."""
         unknown = {
             word for text in texts for word in self._analysis.split(text, question=True)
         } - self._numbers.keys()

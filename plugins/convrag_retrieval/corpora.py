@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class PositionedCorpus(Corpus):
-    """A corpus that also finds the position of a passage by its id; an index knows passages by their positions."""
+    """A corpus that also finds the position of a passage by its id, as an index needs."""
 
     def positions(self, ids: Sequence[str]) -> dict[str, int]:
         """Look up positions: id -> position, in the order of `ids`; unknown ids are left out."""
@@ -31,7 +31,7 @@ class PositionedCorpus(Corpus):
 
 @dataclass(frozen=True)
 class DomainIndex:
-    """The index of one domain: the passages, what finds their positions, and what was built, in a sentence."""
+    """The index of a domain: its passages, what finds positions, and a sentence about the build."""
 
     corpus: PositionedCorpus
     rows: Any
@@ -62,7 +62,8 @@ class BuildCounts:
         """
         total = f"{corpus.domain}: {len(corpus):,} passage{'' if len(corpus) == 1 else 's'}"
         counted = ((self.kept, "kept"), (self.new, done), (self.removed, "removed"))
-        if not (parts := [f"{count:,} {what}" for count, what in counted if count]):
+        parts = [f"{count:,} {what}" for count, what in counted if count]
+        if not parts:
             return f"{total} {'is' if len(corpus) == 1 else 'are'} in the index already"
         sentence = f"{total}: {', '.join(parts)}"
         log.info("Index built of %s", sentence)

@@ -57,7 +57,8 @@ class DenseRetriever(CorpusRetriever):
         """Score given passages: id -> cosine; ids that the corpus lacks are left out."""
         import numpy as np
 
-        if (vector := combine_vectors(self.embedder, choose_queries(queries, "dense"))) is None:
+        vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
+        if vector is None:
             return dict.fromkeys(ids, 0.0)
         index = self._open(queries[0].domain)
         positions = index.corpus.positions(ids)

@@ -18,16 +18,16 @@ from convrag.sdk.search.fusion import (
 
 @dataclass(kw_only=True, eq=False)
 class HybridRetriever(Retriever):
-    """Search by words and by meaning at once, and fuse the two rankings: finds names that vectors blur.
+    """Search by words and by meaning at once, and fuse the two rankings.
 
-    Both retrievers get the weighted queries as they are, and each combines them in its own way. The
-    candidates are the best `depth` of either. `fusion=linear` brings their scores to one scale,
-    from 0 for the worst candidate of this query to 1 for the best, and adds them up; a passage that
-    one of the retrievers did not find is scored by it all the same, where it can (bm25 and dense
-    do; for others it comes last). `fusion=adaptive` does so with weights that follow from the two
-    rankings of a query: one whose best passages stand out from the other candidates counts more.
-    `fusion=rrf` goes by ranks alone: safer where scores cannot be compared, worse where one
-    retriever is the weaker.
+    Words find names that vectors blur. Both retrievers get the weighted queries as they are, and
+    each combines them in its own way. The candidates are the best `depth` of either.
+    `fusion=linear` brings their scores to one scale, from 0 for the worst candidate of this query
+    to 1 for the best, and adds them up; a passage that one of the retrievers did not find is scored
+    by it all the same, where it can (bm25 and dense do; for others it comes last).
+    `fusion=adaptive` does so with weights that follow from the two rankings of a query: one whose
+    best passages stand out from the other candidates counts more. `fusion=rrf` goes by ranks alone:
+    safer where scores cannot be compared, worse where one retriever is the weaker.
 
     Args:
         lexical: searches by words; `retriever.lexical=...` chooses another.

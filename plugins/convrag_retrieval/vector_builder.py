@@ -147,7 +147,9 @@ _HASH = "S16"
 
 
 class TextPositions:
-    """The positions of texts in a corpus, by their hashes (see `Corpus.hash_texts`). Equal texts have several.
+    """The positions of texts in a corpus by their hashes (see `Corpus.hash_texts`).
+
+    Equal texts have several positions.
 
     Args:
         hashes: (n,) the hash of each text.
@@ -159,7 +161,7 @@ class TextPositions:
         self._sorted = self.hashes[self._order]
 
     def match(self, hashes: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Find the texts of another list: (pairs,) places in that list, and (pairs,) positions here."""
+        """Find texts of another list: (pairs,) places in that list, and (pairs,) positions here."""
         starts = np.searchsorted(self._sorted, hashes, side="left")
         counts = np.searchsorted(self._sorted, hashes, side="right") - starts
         places = np.repeat(np.arange(len(hashes)), counts)

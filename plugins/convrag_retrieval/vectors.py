@@ -81,7 +81,7 @@ BLOCK = 1 << 16
 
 
 class Vectors:
-    """A saved matrix of unit rows, memory-mapped and never written to: any number of threads may search it.
+    """A saved, memory-mapped matrix of unit rows, never written to; many threads may search it.
 
     Args:
         folder: where `VectorBuilder` saved it.
@@ -93,7 +93,7 @@ class Vectors:
         self._block = block
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
-        """Search for a unit vector: k times (position, product), largest first, ties by position."""
+        """Search for a unit vector: k times (position, product), largest first."""
         positions = np.sort(self._shortlist(vector.astype(np.float32), k))
         scores = self.score(vector, positions)
         order = np.argsort(-scores, kind="stable")[:k]

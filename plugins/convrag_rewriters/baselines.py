@@ -27,7 +27,7 @@ class AllQuestionsRewriter(Rewriter):
 
 
 class LastNRewriter(Rewriter):
-    """Search for the question and the questions of the last n exchanges, concatenated into one query.
+    """Search for the question and the questions of the last n exchanges as one query.
 
     Args:
         n: how many exchanges; more of them may add topics that the conversation has left. Pronouns
@@ -49,7 +49,7 @@ class LastNRewriter(Rewriter):
 
 
 def _concatenate(texts: Iterable[str], question: Question, turns: tuple[Turn, ...]) -> Rewrite:
-    """Join the texts that are not empty and the question, a line each; the trace names the turns."""
+    """Join the texts that are not empty and the question, a line each; trace the turns."""
     lines = [" ".join(text.split()) for text in texts]
     return Rewrite.of(
         "\n".join([*filter(None, lines), question.text]), selected=[turn.id for turn in turns]

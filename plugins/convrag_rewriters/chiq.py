@@ -13,7 +13,7 @@ ENHANCEMENTS = ("disambiguation", "expansion", "response", "switch", "summary")
 
 @dataclass(kw_only=True, eq=False)
 class CHIQRewriter(JsonRewriter):
-    """Enhance the history in five ways by a language model, and rewrite the question from the enhanced one (CHIQ).
+    """Have a language model enhance the history in five ways, then rewrite the question (CHIQ).
 
     The model makes the question unambiguous, expands the last answer, guesses an answer, says
     whether the topic has changed, and summarises the history, each by a request of its own. After a

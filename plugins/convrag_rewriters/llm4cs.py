@@ -13,7 +13,7 @@ from convrag_rewriters.parallel_requests import ask_all
 
 @dataclass(kw_only=True, eq=False)
 class LLM4CSRewriter(JsonRewriter):
-    """Sample rewrites and invented answers from a language model, and search for the mean of their vectors (LLM4CS).
+    """Search for the mean vector of sampled rewrites and invented answers (LLM4CS).
 
     "rewrite" samples rewrites; "rewrite_and_response" samples rewrites that come with an answer;
     "rewrite_then_response" asks for one rewrite and samples answers to it, which for single
@@ -101,9 +101,11 @@ class LLM4CSRewriter(JsonRewriter):
                 lambda n: self.ask(question, TextReply, n, step="response", standalone=text).text,
             )
             return [text], list(answers.values()), list(failures.values())
-        form, step = (
-            (QuestionReply, "rewrite") if self.prompting == "rewrite" else (BothReply, "both")
-        )
+        form: type[QuestionReply] = BothReply
+        step = "both"
+        if self.prompting == "rewrite":
+            form = QuestionReply
+            step = "rewrite"
         samples, failures = ask_all(range(self.n), lambda n: self.ask(question, form, n, step=step))
         if not samples:
             raise LLMError(failures[0])

@@ -11,15 +11,16 @@ from convrag.sdk.llm.rewriter import JsonRewriter
 
 @dataclass(kw_only=True, eq=False)
 class MultiQueryRewriter(JsonRewriter):
-    """Search for each reading of an ambiguous follow-up, by its weight: "Is it safe?" after "aspirin or ibuprofen?".
+    """Search for each reading of an ambiguous follow-up, weighted; or for aspects of a question.
 
-    A language model decides whether a question is ambiguous and writes its readings in the same
-    request. A question with one reading gives one query. With kind=aspects (RAG-Fusion) it writes
-    the question so that it stands alone, and queries that look at it from other sides. The weights
-    of queries add up to 1. Each has a source of its own, so that retriever=fused searches for it by
-    itself; fusion=rrf fuses the ranks, as RAG-Fusion does. Where the model's reply cannot be used,
-    the question is searched for as it stands, and the record says why. So is the first question of
-    a conversation, of which there is one reading; nothing is asked then.
+    After "aspirin or ibuprofen?", "Is it safe?" has two readings. A language model decides whether
+    a question is ambiguous and writes its readings in the same request. A question with one reading
+    gives one query. With kind=aspects (RAG-Fusion) it writes the question so that it stands alone,
+    and queries that look at it from other sides. The weights of queries add up to 1. Each has a
+    source of its own, so that retriever=fused searches for it by itself; fusion=rrf fuses the
+    ranks, as RAG-Fusion does. Where the model's reply cannot be used, the question is searched for
+    as it stands, and the record says why. So is the first question of a conversation, of which
+    there is one reading; nothing is asked then.
 
     Source: the wish of the seed perplexity_style_multi_turn.md; the words of ambiguity are from
     ClariQ (Aliannejadi et al. 2021), which asks the user instead. Aspects: Rackauckas 2024,

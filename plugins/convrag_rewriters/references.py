@@ -10,7 +10,7 @@ from convrag import Turn
 
 
 class Reference(BaseModel):
-    """Words of the question, what stands in their place, and the number of the turn that says so, from 1."""
+    """Words of the question, what they stand for, and the turn that says so, counted from 1."""
 
     words: str = Field(min_length=1)
     stands_for: str = Field(min_length=1, max_length=400)
@@ -18,13 +18,13 @@ class Reference(BaseModel):
 
 
 class ReferencesReply(BaseModel):
-    """The reply of a language model that was asked for the references of a question; none where it stands alone."""
+    """The model's reply about the references of a question; none where it stands alone."""
 
     references: list[Reference]
 
 
 class Link(NamedTuple):
-    """A phrase of a question, `question[start:end]`, with its antecedent and the turn that names it."""
+    """A phrase of a question, `question[start:end]`, its antecedent, and the turn that names it."""
 
     start: int
     end: int
@@ -56,7 +56,8 @@ def link_references(
     """
     links: list[Link] = []
     for reference in references:
-        words, antecedent = reference.words.strip(), " ".join(reference.stands_for.split())
+        words = reference.words.strip()
+        antecedent = " ".join(reference.stands_for.split())
         if not 1 <= reference.turn <= len(turns):
             raise ValueError(
                 f"it takes {words!r} from turn {reference.turn}, and there are {len(turns)} turns"

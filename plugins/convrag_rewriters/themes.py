@@ -22,7 +22,7 @@ Kind = Literal["lexical", "dense"]
 
 @dataclass(kw_only=True, eq=False)
 class ThemesRewriter(Rewriter):
-    """Add words of the conversation's themes to the queries of any rewriter, as one query of small weight.
+    """Add words of the conversation's themes to the queries of any rewriter, with small weight.
 
     The exchanges of the history are clustered, and each cluster is a theme. Half of its weight is
     its share of the exchanges, of which older ones count less, and half its share of the
@@ -72,11 +72,8 @@ class ThemesRewriter(Rewriter):
 
         try:
             themes = self._find_themes(question)
-        except (
-            RunStopped,
-            ImportError,
-        ):  # a library that cannot be imported is a defect: no fallback
-            raise
+        except (RunStopped, ImportError):
+            raise  # a library that cannot be imported is a defect: no fallback
         except Exception as error:
             reason = f"no themes: {type(error).__name__}: {error}"
             return replace(rewrite, fallback="; ".join(filter(None, (rewrite.fallback, reason))))
@@ -121,10 +118,8 @@ def expand_queries(
     with the words, so that retriever=fused searches for them at once.
     """
     wanted = [kind for kind, weight in weights.items() if weight]
-    if any(
-        not any(query.search in ("any", kind) for query in queries if query.weight)
-        for kind in wanted
-    ):
+    searched = {query.search for query in queries if query.weight}
+    if any(not searched & {"any", kind} for kind in wanted):
         queries = [replace(query, search="any") for query in queries]
     own = [query if query.source else replace(query, source="themes") for query in queries]
     number = len(set(split_words(text)))
@@ -160,7 +155,7 @@ def _describe(theme: Theme, words: Sequence[str], question: Question) -> dict[st
 
 
 class Theme(NamedTuple):
-    """A group of exchanges: their places in the history, its words, the most telling first, and its weights.
+    """A group of exchanges: their places in the history, its words, best first, and its weights.
 
     `mass` is the number of its exchanges, older ones counting less; `resemblance` its cosine with
     the question, 0 or more; `weight` its share of both, of all themes.
@@ -175,17 +170,14 @@ class Theme(NamedTuple):
 
 def weigh_themes(themes: Sequence[Theme]) -> list[Theme]:
     """Weigh themes so that the weights add up to 1: the one most like the question comes first."""
-    mass, resemblance = (
-        sum(values) for values in zip(*((t.mass, t.resemblance) for t in themes), strict=True)
-    )
-    weighed = [
-        each._replace(
-            weight=(each.mass / mass + each.resemblance / resemblance) / 2
-            if resemblance
-            else each.mass / mass
-        )
-        for each in themes
-    ]
+    mass = sum(theme.mass for theme in themes)
+    resemblance = sum(theme.resemblance for theme in themes)
+    weighed = []
+    for theme in themes:
+        weight = theme.mass / mass
+        if resemblance:
+            weight = (weight + theme.resemblance / resemblance) / 2
+        weighed.append(theme._replace(weight=weight))
     first = max(weighed, key=lambda each: (each.resemblance, each.weight))
     others = sorted((each for each in weighed if each is not first), key=lambda each: -each.weight)
     return [first, *others]

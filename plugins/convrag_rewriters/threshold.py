@@ -1,4 +1,4 @@
-"""`rewriter=threshold`: an LLM rewrites the question, given the exchanges that are similar to it."""
+"""`rewriter=threshold`: an LLM rewrites the question, given exchanges similar to it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from convrag.sdk.search.vectors import embed_new
 
 @dataclass(kw_only=True, eq=False)
 class ThresholdRewriter(Rewriter):
-    """Ask the LLM for a stand-alone question, with the exchanges that are similar to the question in the prompt.
+    """Ask the LLM for a stand-alone question, given the exchanges that are similar to it.
 
     An exchange is in the prompt if its embedding is similar enough to the question's; the last
     exchange always is, since most pronouns refer to it. The exchanges are in chronological order.
@@ -54,7 +54,7 @@ class ThresholdRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """Ask the LLM, and embed new texts; neither for a first turn, unless the user has a profile."""
+        """Ask the LLM, and embed new texts; neither for a first turn without a user's profile."""
         if not question.history:
             if question.profile:
                 return self.llm_rewriter.rewrite(

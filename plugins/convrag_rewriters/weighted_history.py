@@ -38,9 +38,9 @@ class WeightedHistoryRewriter(Rewriter):
             rewriter.standalone.path=FILE`.
         weight: the weight of all earlier utterances together in the search by words; the question's
             is 1. 0 leaves them out. Default: as in rewriter=blend.
-        rewrite_weight: the weight of the rewrite in the search by words; the question's is 1. 0 leaves it
-            out. This default and those of answers and stop_words were chosen on MTRAG's clapnq and
-            cloud (docs/benchmarks.md).
+        rewrite_weight: the weight of the rewrite in the search by words; the question's is 1. 0
+            leaves it out. This default and those of answers and stop_words were chosen on MTRAG's
+            clapnq and cloud (docs/benchmarks.md).
         answers: the weight of all earlier answers together in the search by vectors; those of the
             question and its rewrite are 1. 0 leaves them out.
         decay: the weight of an exchange as a share of that of the exchange after it. Default: as in
@@ -90,7 +90,7 @@ class WeightedHistoryRewriter(Rewriter):
         return Rewrite(tuple(queries), trace, standalone.fallback)
 
     def _write_standalone(self, question: Question) -> Rewrite:
-        """Rewrite by the other rewriter or the llm; the question where the llm has no rule for it."""
+        """Rewrite by the other rewriter or the llm; the question where the llm has no such rule."""
         if self.standalone is not None:
             return self.standalone.rewrite(question)
         if self.llm.tasks is not None and "rewrite" not in self.llm.tasks:

@@ -35,8 +35,10 @@ class Fact(NamedTuple):
 
         Example:
             >>> fact = Fact("The Moon is 384,400 kilometres away.", "How far is it?")
-            >>> fact.is_given("It is 384,400 kilometres from us."), fact.is_given("It is some kilometres from us.")
-            (True, False)
+            >>> fact.is_given("It is 384,400 kilometres from us.")
+            True
+            >>> fact.is_given("It is some kilometres from us.")
+            False
         """
         sentences = judge_sentences(self.text, [answer], self.question)
         known = set(_NUMBER.findall(answer))
@@ -84,7 +86,7 @@ class PlayedConversation(Conversation):
 
 
 def ask_turns(conversation: Conversation, records: list[TurnRecord]) -> Iterator[Turn]:
-    """Yield the turns to ask; `records` must have that of each turn before the next one is taken."""
+    """Yield the turns to ask; `records` must have each turn's record before the next is taken."""
     if isinstance(conversation, PlayedConversation) and conversation.player:
         return conversation.player(conversation, records)
     return iter(conversation.turns)
