@@ -83,7 +83,7 @@ class RewrittenTurns:
         self.conversations: list[str] = []
         """The conversation of each turn."""
         self.traces: list[Mapping[str, Any]] = []
-        """What the rewriters noted about each turn, by their names."""
+        """The traces of the rewriters for each turn, by their names."""
         self._queries: list[tuple[Query, ...]] = []
         self._grades: list[Mapping[str, int]] = []
         qrels = dataset.qrels()

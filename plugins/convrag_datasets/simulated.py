@@ -234,7 +234,7 @@ class SimulatedDataset(OverCorpus):
         """Yield a user for each of the first documents, who asks for facts of its passages."""
         documents = groupby(self.corpus_dataset.corpus(domain), key=find_source)
         for number, (_, passages) in enumerate(islice(documents, KNOWN_ITEM_USERS), 1):
-            facts = []
+            facts: list[Fact] = []
             for passage in islice(passages, KNOWN_ITEM_FACTS):
                 heading = get_heading(passage.title)
                 known = find_known_stems(heading, *(fact.question for fact in facts))

@@ -178,15 +178,16 @@ def group_queries(queries: Sequence[Query], *, apart: bool = False) -> list[Grou
 def _make_group(queries: Sequence[Query], apart: bool) -> Group:
     units: dict[object, list[Query]] = {}
     for number, query in enumerate(queries):
-        units.setdefault(number if apart and query.search == "any" else "together", []).append(
-            query
-        )
+        is_alone = apart and query.search == "any"
+        units.setdefault(number if is_alone else "together", []).append(query)
     heaviest = [max(abs(query.weight) for query in unit) for unit in units.values()]
-    scaled = [
-        tuple(replace(query, weight=query.weight / weight, source="") for query in unit)
-        for unit, weight in zip(units.values(), heaviest, strict=True)
-    ]
-    return Group(tuple(scaled), tuple(weight / max(heaviest) for weight in heaviest), max(heaviest))
+    scaled = []
+    for unit, weight in zip(units.values(), heaviest, strict=True):
+        scaled.append(
+            tuple(replace(query, weight=query.weight / weight, source="") for query in unit)
+        )
+    shares = tuple(weight / max(heaviest) for weight in heaviest)
+    return Group(tuple(scaled), shares, max(heaviest))
 
 
 def _list_ids(hits: Sequence[Hit]) -> list[str]:

@@ -46,9 +46,8 @@ class BM25Index:
         self.languages: tuple[str, ...] = tuple(saved["languages"])
         self._analysis = replace(settings.analysis, languages=self.languages)
         self._numbers = {word: number for number, word in enumerate(saved["words"])}
-        spelt = (
-            self._numbers if self._analysis.form == "auto" else ()
-        )  # plain words are taken as they are
+        # plain words are taken as they are
+        spelt = self._numbers if self._analysis.form == "auto" else ()
         self._find_nearest = lru_cache(1024)(partial(find_nearest, words=spelt))
 
     def search(
@@ -70,7 +69,8 @@ class BM25Index:
         words: dict[int, float] = {}
         for text, weight in zip(texts, weights, strict=True):
             for word, part in self._analysis.weigh(text):
-                if (number := self._numbers.get(word)) is None:
+                number = self._numbers.get(word)
+                if number is None:
                     number = self._numbers.get(self._find_nearest(word))
                 if number is not None:
                     words[number] = words.get(number, 0.0) + weight * part
@@ -78,10 +78,9 @@ class BM25Index:
 
     def find_replacements(self, texts: Iterable[str]) -> dict[str, str]:
         """Find query words that the index lacks: word -> the nearest one that it has, if any."""
-        unknown = {
-            word for text in texts for word in self._analysis.split(text, question=True)
-        } - self._numbers.keys()
-        return {word: near for word in sorted(unknown) if (near := self._find_nearest(word))}
+        words = {word for text in texts for word in self._analysis.split(text, question=True)}
+        nearest = {word: self._find_nearest(word) for word in sorted(words - self._numbers.keys())}
+        return {word: near for word, near in nearest.items() if near}
 
 
 _BLOCK = 1 << 22
@@ -136,16 +135,13 @@ def _put_terms(
     blocks = []
     for start in range(0, len(tokens), _BLOCK):
         block = tokens[start : start + _BLOCK]
-        ends = np.cumsum(counts[block])
-        blocks.append(
-            every[
-                np.repeat(firsts[block] - ends + counts[block], counts[block]) + np.arange(ends[-1])
-            ]
-        )
-    bounds = np.cumsum(np.concatenate([[0], counts[tokens]]))[
-        np.concatenate([[0], np.cumsum(lengths)])
-    ]
-    return np.concatenate(blocks), np.diff(bounds)
+        sizes = counts[block]
+        ends = np.cumsum(sizes)
+        shifts = np.repeat(firsts[block] - (ends - sizes), sizes)
+        blocks.append(every[shifts + np.arange(ends[-1])])
+    terms_before_token = np.cumsum(np.concatenate([[0], counts[tokens]]))
+    passage_starts = np.concatenate([[0], np.cumsum(lengths)])
+    return np.concatenate(blocks), np.diff(terms_before_token[passage_starts])
 
 
 def _share_out(sizes: NDArray[np.int64]) -> NDArray[np.float64]:

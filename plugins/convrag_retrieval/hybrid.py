@@ -57,11 +57,8 @@ class HybridRetriever(Retriever):
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
         if not self.reads_conversation:
             return self.retrieve(queries, k)
-        return self._fuse(
-            queries,
-            k,
-            [partial(each.retrieve_for, question) for each in (self.lexical, self.dense)],
-        )
+        sides = [partial(each.retrieve_for, question) for each in (self.lexical, self.dense)]
+        return self._fuse(queries, k, sides)
 
     def _fuse(
         self, queries: Sequence[Query], k: int, sides: Iterable[Callable[..., list[Hit]]]
@@ -70,23 +67,30 @@ class HybridRetriever(Retriever):
         found = [find(queries, depth) for find in sides]
         passages = {hit.passage.id: hit.passage for hits in found for hit in hits}
         if self.fusion == "rrf":
-            fused = reciprocal_rank_fusion(
-                [[hit.passage.id for hit in hits] for hits in found], self.rrf_k
-            )
+            rankings = [[hit.passage.id for hit in hits] for hits in found]
+            fused = reciprocal_rank_fusion(rankings, self.rrf_k)
         else:
-            ranked = zip((self.lexical, self.dense), found, strict=True)
-            scores = [
-                score_candidates(retriever, queries, hits, passages, depth)
-                for retriever, hits in ranked
-            ]
-            scaled = [*map(normalise_scores, scores)]
-            weights = [self.weight, 1 - self.weight]
-            if self.fusion == "adaptive":
-                means = [sum(each.values()) / (len(each) or 1) for each in scaled]
-                weights = [weight * (1 - mean) for weight, mean in zip(weights, means, strict=True)]
-            fused = add_scores(scaled, weights)
+            fused = self._fuse_scores(queries, found, list(passages), depth)
         best = sorted(fused, key=lambda id_: (-fused[id_], id_))[: max(k, 0)]
         return [Hit(passages[id_], fused[id_]) for id_ in best]
+
+    def _fuse_scores(
+        self,
+        queries: Sequence[Query],
+        found: Sequence[Sequence[Hit]],
+        ids: Sequence[str],
+        depth: int,
+    ) -> dict[str, float]:
+        """Add up both sides' scores of the candidates, scaled to 0 to 1 and weighted."""
+        scaled = []
+        for retriever, hits in zip((self.lexical, self.dense), found, strict=True):
+            scores = score_candidates(retriever, queries, hits, ids, depth)
+            scaled.append(normalise_scores(scores))
+        weights = [self.weight, 1 - self.weight]
+        if self.fusion == "adaptive":
+            means = [sum(scores.values()) / (len(scores) or 1) for scores in scaled]
+            weights = [weight * (1 - mean) for weight, mean in zip(weights, means, strict=True)]
+        return add_scores(scaled, weights)
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
         """Return what the search by words says."""

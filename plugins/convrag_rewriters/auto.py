@@ -1,6 +1,5 @@
 """`rewriter=auto`, the default: a language model rewrites; without one, earlier turns add words."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Annotated, Any
@@ -20,7 +19,7 @@ STOP_WORDS = 0.5
 """The weight of the question's stop words, as in rewriter=weighted_history."""
 
 QUESTION_LENGTH = 4
-"""Content words of a question that counts as much as the question with its context, by vectors."""
+"""Content words of a question that weighs as much as its context does, by vectors."""
 
 QUESTIONS = 2
 """Earlier questions in the context, as in rewriter=last_n."""
@@ -33,8 +32,8 @@ class AutoRewriter(Rewriter):
     With a language model this is rewriter=full_history. Without one, the words of the last turns
     are searched for with a weight that does not depend on the question: together they weigh as much
     as half a word of it. So a question of many words gets little of the history, and a short
-    follow-up much. A search by vectors gets the question, and the question after the questions
-    before it as one text; the text counts less, the more words the question has of its own.
+    follow-up much. A search by vectors gets the question, and the question in its context, which
+    counts less, the more words the question has of its own.
 
     A stage that is not a language model says so itself (`LLM.tasks`). The run's summary says what
     was used, and so does the record of each turn (`by`).
@@ -42,7 +41,8 @@ class AutoRewriter(Rewriter):
     Args:
         llm: rewrites the question if it is a language model.
         prompting: the rewriter for a language model, with its parameters
-            (`rewriter.prompting=mmr`).
+            (`rewriter.prompting=mmr`). Without a model it writes the question that later stages
+            read, if the llm has a rule for rewriting.
         weight: the weight of the history without a model, in words of the question; 0 leaves the
             history out. Default: half a word, which is Rocchio's .5 for a question of one word.
         decay: the weight of an exchange as a share of that of the exchange after it. Default: as in
@@ -59,21 +59,19 @@ class AutoRewriter(Rewriter):
     def __post_init__(self) -> None:
         self.uses_model = self.llm.tasks is None
 
-    @classmethod
-    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
-        """Without a language model, nothing is prompted."""
-        return name != "prompting" or parameters["llm"].tasks is None
-
     def rewrite(self, question: Question) -> Rewrite:
         """Rewrite by the model, or add the history; a first question is searched for as it is."""
         if self.uses_model:
             rewrite = self.prompting.rewrite(question)
             return replace(rewrite, trace={"by": "language model", **rewrite.trace})
         turns = question.history[-self.exchanges :]
-        trace = {"by": "history", "selected": [turn.id for turn in turns]}
+        trace: dict[str, Any] = {"by": "history", "selected": [turn.id for turn in turns]}
         if not turns or not self.weight:
-            return Rewrite.of(question.text, **trace)
-        return Rewrite((*self._list_dense(question), *self._list_lexical(question)), trace)
+            return Rewrite((Query(question.text),), trace)
+        standalone = self._write_standalone(question)
+        dense = self._list_dense(question, standalone.text)
+        queries = (*dense, *self._list_lexical(question))
+        return Rewrite(queries, trace | dict(standalone.trace), standalone.fallback)
 
     def note(self) -> str:
         """Say which way was chosen."""
@@ -83,21 +81,30 @@ class AutoRewriter(Rewriter):
             "the llm is no language model: questions are searched for with words of earlier turns"
         )
 
-    def _list_dense(self, question: Question) -> list[Query]:
-        """List the queries for vectors: the question, and the question with those before it.
+    def _write_standalone(self, question: Question) -> Rewrite:
+        """Write the question that later stages read: with words that it lacks, if the llm has them.
 
-        The questions are one text, since the embedder then weighs all their words against each
-        other. Added up as vectors, "How much does it cost?" would count as much as the question
-        that names the subject.
+        It is the first query, since a question such as "And then?" tells them nothing.
+        """
+        if self.llm.tasks is not None and "rewrite" not in self.llm.tasks:
+            return Rewrite.of(question.text)
+        return self.prompting.rewrite(question)
+
+    def _list_dense(self, question: Question, standalone: str) -> list[Query]:
+        """List the queries for vectors: the question, and the question in its context.
+
+        The context is the stand-alone question, and the question after those before it as one text,
+        since the embedder then weighs all their words against each other. Added up as vectors, "How
+        much does it cost?" would count as much as the question that names the subject.
         """
         own_length = compute_vector_length(list_content_words(question.text)) or 1.0
-        before = [turn.question for turn in question.history[-QUESTIONS:]]
-        context = "\n".join([*before, question.text])
         context_weight = sqrt(QUESTION_LENGTH) / own_length
-        return [
-            Query(question.text, search="dense"),
-            Query(context, context_weight, search="dense"),
-        ]
+        before = [turn.question for turn in question.history[-QUESTIONS:]]
+        together = "\n".join([*before, question.text])
+        weighted = [(question.text, 1.0), (together, context_weight / 2)]
+        if standalone != question.text:
+            weighted.insert(0, (standalone, context_weight / 2))
+        return [Query(text, weight, search="dense") for text, weight in weighted]
 
     def _list_lexical(self, question: Question) -> list[Query]:
         """List the queries for words: the question, then utterances by their content words."""

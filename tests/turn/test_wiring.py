@@ -148,7 +148,7 @@ MODEL = "llm=openai_compatible llm.model=m llm.api_base=http://h/v1"
         ("rewriter=condense", "llm", "embedder retriever"),
         ("detector=auto", "detector.matching", "detector.tagging"),
         (f"detector=auto {MODEL}", "detector.tagging", "detector.matching"),
-        ("rewriter=auto", "llm", "embedder rewriter.prompting"),
+        ("rewriter=auto", "llm rewriter.prompting", "embedder"),
         (f"rewriter=auto {MODEL}", "llm rewriter.prompting", "embedder"),
         ("rewriter=weighted_history", "llm", ""),
         ("rewriter=weighted_history rewriter.standalone=blend", "rewriter.standalone", "llm"),

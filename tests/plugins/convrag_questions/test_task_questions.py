@@ -195,7 +195,7 @@ class TestWithServer:
         assert len(read_rows(here / "questions/conversations.jsonl")) == 3
         assert task.execute(self.compose(here, server), here) == 0
         assert len(server.requests) == distinct
-        assert "Rules wrote" not in said
+        assert "known-item" not in said
 
     def test_a_model_that_talks_is_counted_and_the_command_fails(
         self, here: Path, server: Server, capsys: pytest.CaptureFixture[str]

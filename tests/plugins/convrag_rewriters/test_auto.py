@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from convrag import LLM, Completion, Prompt, Query, Question, Rewrite, Rewriter, Turn
+from convrag import LLM, Completion, LLMError, Prompt, Query, Question, Rewrite, Rewriter, Turn
 from convrag.config.compose import compose
 from convrag.sdk.search.queries import choose_queries
 from convrag.testing import RewriterContract
 from convrag.turn.wiring import Wiring
 from convrag_rewriters.auto import AutoRewriter
+from convrag_rewriters.full_history import FullHistoryRewriter
 
 
 class Rules(LLM):
@@ -28,6 +29,21 @@ class Rules(LLM):
 
 class Model(Rules):
     tasks = None  # type: ignore[assignment]
+
+
+class Words(Rules):
+    """No language model; adds a word to a question that has none of its own."""
+
+    tasks = frozenset({"rewrite"})
+
+    def complete(self, prompt: Prompt) -> Completion:
+        question = prompt.inputs["question"]
+        return Completion(f"{question} tin" if question == "Where?" else question)
+
+
+class Fails(Words):
+    def complete(self, prompt: Prompt) -> Completion:
+        raise LLMError("no reply", provider="test")
 
 
 class Named(Rewriter):
@@ -105,12 +121,29 @@ def test_the_history_weighs_the_same_beside_a_long_question() -> None:
     assert short["tin"] == long["tin"] == 0.25
 
 
-def test_by_vectors_the_questions_are_one_text_that_counts_less_for_a_long_question() -> None:
+def test_by_vectors_the_context_counts_less_for_a_long_question() -> None:
     history = turns(("oldest", "a"), ("What is tin?", "b"), ("Who mines it?", "c"))
     context = "What is tin?\nWho mines it?\n"
-    assert dense(rewrite("Where?", history)) == {"Where?": 1, f"{context}Where?": 2}
+    assert dense(rewrite("Where?", history)) == {"Where?": 1, f"{context}Where?": 1}
     longer = "copper price kilogram London"
-    assert dense(rewrite(longer, history)) == {longer: 1, f"{context}{longer}": 1}
+    assert dense(rewrite(longer, history)) == {longer: 1, f"{context}{longer}": 0.5}
+
+
+def test_later_stages_read_the_question_with_the_words_that_it_lacks() -> None:
+    """The first query is what passages are reranked by and answers are quoted by."""
+    stage = AutoRewriter(llm=Words(), prompting=FullHistoryRewriter(llm=Words()))
+    rewritten = stage.rewrite(Question("Where?", history=TIN))
+    assert rewritten.text == "Where? tin"
+    assert dense(rewritten) == {"Where? tin": 1, "Where?": 1, "What is tin?\nWhere?": 1}
+    alone = stage.rewrite(Question("Where is zinc?", history=TIN))
+    assert alone.text == "Where is zinc?"
+
+
+def test_a_rule_that_fails_leaves_the_question_and_says_so() -> None:
+    stage = AutoRewriter(llm=Fails(), prompting=FullHistoryRewriter(llm=Fails()))
+    rewritten = stage.rewrite(Question("its price?", history=TIN))
+    assert (rewritten.text, "no reply" in rewritten.fallback) == ("its price?", True)
+    assert "tin" in lexical(rewritten)
 
 
 def test_words_of_an_exchange_weigh_half_of_those_of_the_next() -> None:
