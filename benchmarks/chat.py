@@ -1,6 +1,4 @@
-"""64 conversations at once against a language model of 100 ms and of 1 s: frameworks, bare clients
-and convrag.
-"""
+"""64 conversations at once with a language model: frameworks, bare clients and convrag."""
 
 import statistics
 import subprocess
@@ -90,9 +88,7 @@ def _serve(seconds: float) -> Iterator[str]:
 
 
 def format_result(measured: dict[str, Any]) -> str:
-    """One table: the median share of the ideal for each server, and the median milliseconds of the
-    processor.
-    """
+    """Make a table: the median share of the ideal, and milliseconds of the processor, by server."""
     rows, turns = measured["rows"], measured["turns"]
     cells = []
     for name, cost in _compute_costs(rows).items():

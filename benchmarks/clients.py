@@ -1,5 +1,4 @@
-"""Runs the clients of OpenAI's protocol that people have against task=serve, and prints a table of
-what works.
+"""Runs people's clients of OpenAI's protocol against task=serve, and prints what works.
 
     python benchmarks/clients.py                             all; Open WebUI takes minutes and gigabytes to install
     python benchmarks/clients.py openai instructor           some of them
@@ -40,9 +39,7 @@ CLIENTS = {
     "langchain": ("langchain-openai", ("chat", "responses")),
     "open_webui": ("open-webui", ("browser",)),
 }
-"""Name of the program and of its environment -> the package whose version is told, and the ways
-that are tried.
-"""
+"""The clients: name -> the package whose version is told, and the ways that are tried."""
 
 PLAIN = ("instructor",)
 """Clients that need a language model."""
@@ -79,7 +76,7 @@ def main() -> None:
 
 
 def _run(python: Path, name: str, *arguments: str) -> tuple[str, str]:
-    """What was seen of a client, and how many sources it hands on."""
+    """Describe what was seen of a client, and how many sources it hands on."""
     runs = (
         Path(sys.executable) if name == "open_webui" else python
     )  # which needs Playwright, and starts the client

@@ -1,5 +1,6 @@
-"""Counts lines of code by room, without docstrings, comments and blanks: `python
-benchmarks/code_lines.py [REVISION]`.
+"""Counts lines of code by room, without docstrings, comments and blanks.
+
+Run `python benchmarks/code_lines.py [REVISION]`.
 
 With a revision of git, its counts stand beside today's.
 """

@@ -1,5 +1,6 @@
-"""What the measurements in speed/ and quality/ share with the tests: pytest
-benchmarks/speed/test_speed.py -n 0 -s.
+"""Fixtures that speed/ and quality/ share with the tests.
+
+Run `pytest benchmarks/speed/test_speed.py -n 0 -s`.
 """
 
 from fixtures import database, here, mtrag_path  # noqa: F401

@@ -1,5 +1,6 @@
-"""A plugin file: an LLM that takes 20 ms, counts its calls in asked.txt, and may have a dictionary
-as its cache.
+"""A plugin: an LLM that takes 20 ms and counts its calls in asked.txt.
+
+It may have a dictionary as its cache.
 """
 
 import time

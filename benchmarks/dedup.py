@@ -1,6 +1,4 @@
-"""Deduplication in long conversations: RAGBoost's algorithm (as the package contextpilot has it)
-and convrag's.
-"""
+"""Deduplication in long conversations: RAGBoost's algorithm (contextpilot) and convrag's."""
 
 import sys
 from pathlib import Path

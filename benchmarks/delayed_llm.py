@@ -1,5 +1,6 @@
-"""A language model of OpenAI's protocol that takes so many seconds for each reply: `python
-delayed_llm.py 0.1`.
+"""A language model of OpenAI's protocol with a delay for each reply.
+
+Run `python delayed_llm.py 0.1`.
 
 It prints its port. Requests are answered side by side, with hardly any work: replies are made once.
 """

@@ -1,6 +1,4 @@
-"""Virtual environments of the peers: made from environments/<name>.txt, which pins every version,
-and kept.
-"""
+"""Virtual environments of the peers, made from environments/<name>.txt, and kept."""
 
 import shutil
 import subprocess
@@ -14,7 +12,7 @@ MADE = Path(__file__).parent / ".environments"
 
 
 def make_environment(name: str, made: Path = MADE) -> Path:
-    """The interpreter of an environment, which is made where it is missing or its file has changed.
+    """Return the interpreter of an environment, which is made if missing or outdated.
 
     Args:
         name: of a file of environments/ without `.txt`.
@@ -65,9 +63,7 @@ def list_pinned(name: str) -> dict[str, str]:
 
 
 def measure_size(python: Path) -> dict[str, float]:
-    """The megabytes of what is installed (pip, setuptools and compiled files left out), and the
-    packages.
-    """
+    """Measure what is installed in megabytes, without pip and compiled files; and the packages."""
     found = "import site; print(site.getsitepackages()[0])"
     folder = Path(
         subprocess.run(

@@ -1,6 +1,4 @@
-"""27 cells: 27 plain runs, a script with a dictionary as its cache, and convrag's grid: LLM calls
-and seconds.
-"""
+"""27 cells as plain runs, as a script with a dictionary, and as convrag's grid."""
 
 import json
 import sys

@@ -1,5 +1,4 @@
-"""What knowing the language is worth: conversations about a handbook in German, Chinese and Arabic,
-without a model.
+"""What knowing the language is worth, on German, Chinese and Arabic handbooks.
 
     python benchmarks/languages.py [FOLDER]
 

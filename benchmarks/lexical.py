@@ -24,8 +24,9 @@ PROGRAMS = {
     "tantivy": ("lexical_tantivy",),
 }
 LARGEST = {"rank_bm25": 200_000}
-"""Passages that a library is measured with at most. rank_bm25 has a dictionary for each, some 10 GB
-for a million.
+"""The most passages that a library is measured with.
+
+rank_bm25 has a dictionary for each passage, some 10 GB for a million.
 """
 
 COLUMNS = {
@@ -83,9 +84,7 @@ def _score(path: Path, qrels: dict[str, dict[str, int]]) -> dict[str, float]:
 
 
 def _write_corpora(options: Options) -> Iterator[tuple[str, Path, int]]:
-    """Write each corpus with its queries and judgements into a folder: its title, the folder, and
-    how many passages.
-    """
+    """Write each corpus with its queries and judgements: title, folder, number of passages."""
     if options.mtrag:
         yield "MTRAG's pool of clapnq, 11,909 passages", *_write_pool(options, "clapnq")
     sizes = (2000,) if options.small else options.passages

@@ -1,5 +1,4 @@
-"""How many faults the tests notice: breaks lines of product code, one at a time, and runs the tests
-that reach them.
+"""Counts the faults that tests notice: breaks lines of product code, one at a time.
 
     pip install pytest-cov
     python benchmarks/mutations.py map                     # once: which tests of the default layer reach which lines
@@ -45,7 +44,7 @@ OPPOSITE |= {ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot:
 
 
 class Fault(NamedTuple):
-    """What is broken: columns `start` to `end` of a line (from 1) of a file become `text`."""
+    """A fault: columns `start` to `end` of a line (from 1) of a file become `text`."""
 
     path: str
     line: int
@@ -70,8 +69,9 @@ def find_faults(path: Path) -> Iterator[Fault]:
 
 
 def _walk(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """The nodes that run as a part of the product's work: no annotation, no message of an error, no
-    log.
+    """Yield the nodes that run as a part of the product's work.
+
+    Annotations, messages of errors and logs are not among them.
 
     Nor is zip's `strict=True` one: it says, as an assertion does, that lengths are equal.
     """
@@ -134,8 +134,9 @@ def choose(seed: int, count: int) -> list[Fault]:
 
 
 def find_tests(fault: Fault, layer: str) -> list[str]:
-    """The tests that reach the broken line, or its file where that runs at its import; files of the
-    slow layer.
+    """Find the tests that reach the broken line, or its file where that runs at its import.
+
+    Files of the slow layer are found too.
 
     Those in a folder or file that is named as the line's package come first.
     """
@@ -170,9 +171,7 @@ def find_tests(fault: Fault, layer: str) -> list[str]:
 
 
 def _runs_once(tree: ast.AST, fault: Fault) -> bool:
-    """Whether a line is of a package's hooks, or in no function's body: but the first test of a
-    process reaches it.
-    """
+    """Tell whether a line is of a package's hooks or of no function, but for a first test."""
     functions = (
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
@@ -194,7 +193,7 @@ def _is_slow(path: Path, word: str) -> bool:
 
 
 def is_caught(fault: Fault, tests: list[str], copy: Path, layer: str) -> bool:
-    """Whether one of the tests fails with the fault."""
+    """Tell whether one of the tests fails with the fault."""
     place = copy / fault.path
     source = place.read_text(encoding="utf-8")
     lines = source.splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""What every part is told."""
+"""The options of every part."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""Programs that are measured: each in a process of its own, with one thread for libraries that
-would take all.
-"""
+"""Measured programs: each runs in a process of its own, and its libraries in one thread."""
 
 import json
 import os
@@ -33,8 +31,9 @@ def run_peer(
 
 
 def run(command: Sequence[str], cwd: Path | None = None, seconds: float = 1800) -> dict[str, Any]:
-    """Run a command to its end: its output, and its seconds of the processor (with its children)
-    and of the clock.
+    """Run a command to its end: its output, and its seconds of the processor and the clock.
+
+    The processor's seconds include those of its children.
     """
     environment = {**os.environ, **dict.fromkeys(_ONE_THREAD, "1"), "HF_HUB_OFFLINE": "1"}
     before, start = os.times(), time.perf_counter()

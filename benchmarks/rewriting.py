@@ -1,6 +1,4 @@
-"""Rewriting without a language model on MTRAG's pools: convrag's rules, full history, last n and
-plain Rocchio.
-"""
+"""Rewriting without a language model on MTRAG's pools: rules, history, and plain Rocchio."""
 
 import re
 from collections import Counter
@@ -39,8 +37,7 @@ Rewriting = Callable[[Question], Sequence[Query]]
 
 
 class PlainRocchio:
-    """Rocchio's formula without judgements: the question, and the words of the passages that it
-    finds.
+    """Rocchio's formula without judgements: the question, and words of the passages it finds.
 
     The textbook's values: 10 passages, 20 words, beta .75. The words are those with the largest
     share of the passages' words times idf. A word's weight is its share, and the retriever weighs
@@ -57,9 +54,7 @@ class PlainRocchio:
         self._having = Counter(word for text in texts for word in set(_split(text)))
 
     def expand(self, question: Question) -> Sequence[Query]:
-        """The question with weight 1, and 20 words whose weights add up to .75 times the number of
-        its words.
-        """
+        """Return the question, and 20 words whose weights add up to .75 times its number of words."""
         hits = self._retriever.retrieve([_query(question, question.text)], 10)
         shares: Counter[str] = Counter()
         for hit in hits:
@@ -75,8 +70,9 @@ class PlainRocchio:
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """The nDCG@5 of each rule with BM25, approved answers as history, and p against `auto`, by
-    conversation.
+    """Measure nDCG@5 of each rule with BM25, and p against `auto`, by conversation.
+
+    The history has approved answers.
 
     Returns:
         `rules`: the rule's name -> domain -> nDCG@5, `p` on all domains together; `turns` by
@@ -175,7 +171,7 @@ def _split(text: str) -> list[str]:
 
 
 def format_result(measured: dict[str, Any]) -> str:
-    """One table, the best first."""
+    """Make a table, the best rule first."""
     turns = measured["turns"]
     rows = sorted(
         measured["rules"].items(), key=lambda row: -sum(row[1][domain] for domain in turns)

@@ -1,5 +1,4 @@
-"""Recall against an exact search, and queries a second, of vector databases beside our own index;
-seeded vectors.
+"""Recall and speed of vector databases and of our own index, with seeded vectors.
 
     PGVECTOR_URL=postgresql://... python benchmarks/vector_databases.py pgvector --passages 100000
 

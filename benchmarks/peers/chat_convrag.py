@@ -1,6 +1,4 @@
-"""convrag: whole turns with search over 20 passages, evidence, record and store; the fourth
-argument is the LLM.
-"""
+"""convrag: whole turns with search, evidence, record and store; the LLM is the fourth argument."""
 
 import os
 import sys

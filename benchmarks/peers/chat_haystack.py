@@ -1,6 +1,4 @@
-"""Haystack: a Pipeline of ChatPromptBuilder and OpenAIChatGenerator; a list of ChatMessage is the
-conversation.
-"""
+"""Haystack: a Pipeline of ChatPromptBuilder and OpenAIChatGenerator with ChatMessages."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What each client asks convrag, and what its program prints. The standard library alone."""
+"""Questions of each client to convrag, and what its program prints."""
 
 import json
 import sys
@@ -44,8 +44,7 @@ Each business trip abroad is covered by the travel insurance. Its card is in the
 
 
 def run(ask: Callable[[str, list[tuple[str, str]]], tuple[str, int | None]]) -> None:
-    """Ask two questions and a follow-up, and print how many sources the client shows of the last
-    answer.
+    """Ask two questions and a follow-up, and print how many sources the client shows.
 
     Args:
         ask: asks a question with its history, and returns the answer, and the number of sources

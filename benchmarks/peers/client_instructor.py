@@ -1,6 +1,4 @@
-"""instructor: an object of a class out of a text, by the language model without search (JSON in
-words: MD_JSON).
-"""
+"""instructor: an object of a class out of a text, without search (MD_JSON)."""
 
 import json
 import sys

@@ -1,6 +1,4 @@
-"""Open WebUI in Chromium: a chat of three turns, its chips, and an opened source; run by this
-project's interpreter.
-"""
+"""Open WebUI in Chromium: a chat of three turns, its chips, and an opened source."""
 
 import json
 import os

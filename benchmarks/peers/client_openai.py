@@ -1,6 +1,4 @@
-"""OpenAI's client: chat completions ("chat"), streamed ("stream"), and responses in a row
-("responses").
-"""
+"""OpenAI's client: chat completions, streamed ones, and responses in a row."""
 
 import sys
 from typing import Any

@@ -26,9 +26,7 @@ def list_ids(turn: int, seen: int) -> list[int]:
 
 
 def measure_manager(manager: Any, seen: int) -> dict[str, float]:
-    """The median microseconds of the processor for a turn after so many documents, and what the
-    manager then keeps.
-    """
+    """Measure the median microseconds of a turn after so many documents, and what is kept."""
     turns = [list_ids(turn, seen) for turn in range(300)]
     documents: dict[
         Any, dict[str, str]

@@ -1,5 +1,4 @@
-"""A grid as a script has it: one process, a loop over the cells, a dictionary as the cache of the
-LLM, empty stores.
+"""A grid as a script: one process, a loop over the cells, a dictionary as the cache.
 
 python grid_script.py PLUGIN CELLS, where CELLS is a JSON list of lists of overrides
 """

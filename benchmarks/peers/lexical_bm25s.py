@@ -1,6 +1,4 @@
-"""bm25s with its own words and English stop words; the fourth argument is its backend, numpy or
-numba.
-"""
+"""bm25s with its own words and English stop words; numpy or numba is the fourth argument."""
 
 import sys
 
@@ -10,9 +8,7 @@ from searching import FOUND, measure
 
 
 def build(texts: list[str]) -> bm25s.BM25:
-    """Index texts with the defaults, which are Lucene's formula, k1=1.5 and b=.75, as convrag's
-    are.
-    """
+    """Index texts with Lucene's formula, k1=1.5 and b=.75, as convrag does."""
     words = bm25s.tokenize(texts, stopwords="en", show_progress=False)
     index = bm25s.BM25(backend=sys.argv[4])
     index.index(words, show_progress=False)

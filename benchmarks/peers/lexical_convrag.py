@@ -1,6 +1,4 @@
-"""convrag's retriever=bm25: the index is built in a folder and memory-mapped; the corpus is read
-from its file.
-"""
+"""convrag's retriever=bm25: an index in a folder, memory-mapped."""
 
 import sys
 from typing import Any
@@ -13,9 +11,7 @@ from searching import FOUND, measure_queries
 
 
 def make_retriever() -> Any:
-    """The retriever over the passages of the first argument, with a store in the folder of the
-    fourth.
-    """
+    """Make the retriever over the first argument's passages, with a store in the fourth's folder."""
     corpus, _, _, folder = sys.argv[1:]
     data = ["dataset=jsonl", f"dataset.corpus={corpus}", f"store.path={folder}"]
     return Wiring(

@@ -17,9 +17,7 @@ def split(text: str) -> list[str]:
 
 
 def search(index: BM25Okapi, query: str) -> list[int]:
-    """The best passages: all are scored and sorted, as `get_top_n` does, which gives texts, not
-    places.
-    """
+    """Find the best passages by scoring and sorting all, as `get_top_n` does."""
     ranked: list[int] = np.argsort(index.get_scores(split(query)))[::-1][:FOUND].tolist()
     return ranked
 

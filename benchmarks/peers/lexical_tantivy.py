@@ -1,5 +1,6 @@
-"""tantivy in memory, one thread: words in lower case without English stop words. Its k1=1.2 and
-b=.75 are fixed.
+"""tantivy in memory, one thread, lower-case words without English stop words.
+
+Its k1=1.2 and b=.75 are fixed.
 """
 
 import tantivy

@@ -1,6 +1,4 @@
-"""What each measured program needs: processor time, memory, and its answer as JSON. The standard
-library alone.
-"""
+"""Measurement of programs: processor time, memory, and the answer as JSON."""
 
 import json
 import sys

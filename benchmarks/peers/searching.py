@@ -35,9 +35,7 @@ def measure(build: Callable[[list[str]], Any], search: Callable[[Any, str], Sequ
 
 
 def measure_queries(search: Callable[[str], list[str]]) -> dict[str, float]:
-    """Milliseconds of the processor for a query, after one query that does not count; writes the
-    rankings.
-    """
+    """Measure a query's milliseconds of the processor after a warm-up; write the rankings."""
     queries = read_jsonl(sys.argv[2])
     clock = Clock()
     search(queries[0]["text"])

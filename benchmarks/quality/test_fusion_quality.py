@@ -1,5 +1,4 @@
-"""Many queries, fused: the table of docs/benchmarks.md: nDCG@5 on MTRAG's pools, history=gold,
-hybrid with MiniLM.
+"""Many queries, fused: nDCG@5 on MTRAG's pools with MiniLM (docs/benchmarks.md).
 
     pytest benchmarks/quality/test_fusion_quality.py -n 0 -s
 
@@ -52,7 +51,7 @@ FUSIONS: dict[str, dict[str, Any]] = {
 
 
 class Domain:
-    """What every rewriter makes of a domain's scored turns, and its retriever."""
+    """Each rewriter's queries for a domain's scored turns, and the retriever."""
 
     def __init__(self, mtrag: Path, domain: str, store: Path) -> None:
         files = find_rewrites(mtrag, domain, "claude", "dhrag", "mixtral")
@@ -77,9 +76,7 @@ class Domain:
         self.turns = RewrittenTurns(rewriters, first.get("dataset"), domain)
 
     def score(self, weights: Mapping[str, float], **fusion: Any) -> list[float]:
-        """The nDCG@5 of each turn with these rewriters, whose rankings are fused where a fusion is
-        given.
-        """
+        """Measure nDCG@5 of each turn with these rewriters, fused where a fusion is given."""
         if not fusion:
             return self.turns.score(self.retriever, weights)
         return self.turns.score(

@@ -1,5 +1,4 @@
-"""GINGER's two columns in docs/benchmarks.md: an answer by default, and with one value as
-published.
+"""GINGER's two columns in docs/benchmarks.md: answers by default and as published.
 
 Each pair is cut to the shorter, and compared by the share of the reference answer's content words,
 on MTRAG's reference contexts with llm=extractive: 396 answerable turns of clapnq and cloud.

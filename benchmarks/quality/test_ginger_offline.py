@@ -1,5 +1,4 @@
-"""GINGER without a language model, on MTRAG's reference contexts: where nuggets are, and answers at
-equal length.
+"""GINGER without a language model: where nuggets are, and answers at equal length.
 
 mtrag_contexts says what is gold. Answers: the share of the reference answer's content words, and of
 their bigrams, each pair of answers cut to the shorter.

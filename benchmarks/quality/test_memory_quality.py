@@ -1,5 +1,4 @@
-"""What each memory does to rewrites, answers and tokens in long conversations: the tables of
-docs/benchmarks.md.
+"""The effect of each memory on rewrites, answers and tokens in long conversations.
 
     pytest benchmarks/quality/test_memory_quality.py -n 0 -s
 
@@ -48,7 +47,7 @@ def join_conversations(conversations: Iterable[Conversation], length: int) -> Jo
 
 
 def join_halves(conversations: Iterable[Conversation], length: int) -> Joined:
-    """The first halves of the conversations of each group, and then their second halves."""
+    """Return the first halves of each group's conversations, and then their second halves."""
     halves = [
         (
             [each.turns[: len(each.turns) // 2] for each in group],
@@ -111,8 +110,7 @@ class Domain:
         self.known: dict[Any, dict[str, float]] = {}
 
     def measure(self, length: int | str, memory: str) -> dict[str, list[float]]:
-        """The values of each scored turn, in order: nDCG@5 by rewriter and retriever, ROUGE-L, and
-        tokens of the view.
+        """Collect the values of each scored turn: nDCG@5, ROUGE-L, and tokens of the view.
 
         "conversation" has the number of the original conversation that each belongs to: these are
         paired in tests.
@@ -190,9 +188,7 @@ def test_memory_quality(mtrag_path: Path, tmp_path: Path) -> None:
 def print_row(
     title: str, measure: str, found: Sequence[Mapping[str, Any]], whole: Sequence[Mapping[str, Any]]
 ) -> None:
-    """The mean over all turns of both domains with its p beside memory=all, then that of each
-    domain.
-    """
+    """Format the mean over both domains with its p beside memory=all, then each domain's."""
     cells = []
     for domains in ((0, 1), (0,), (1,)) if len(found) > 1 else ((0,),):
         ours, theirs, conversations = (

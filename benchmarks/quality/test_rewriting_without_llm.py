@@ -1,5 +1,4 @@
-"""What rewriting without a language model reaches, beside recorded rewrites of two language models,
-on MTRAG's pools.
+"""Rewriting without a language model beside recorded rewrites, on MTRAG's pools.
 
     pytest benchmarks/quality/test_rewriting_without_llm.py -n 0 -s
 
@@ -40,7 +39,7 @@ def compute_mean(scores: Scores) -> float:
 
 
 def compute_p_of(first: Scores, second: Scores) -> float:
-    """The p-value of the differences of two systems."""
+    """Compute the p-value of the differences of two systems."""
     pairs = [
         (name, turns[id_], second[name][id_])
         for name, turns in sorted(first.items())

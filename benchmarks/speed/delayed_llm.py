@@ -1,6 +1,4 @@
-"""A language model of OpenAI's protocol that takes so many seconds for a reply, in a process of its
-own.
-"""
+"""A language model of OpenAI's protocol with a delay, in a process of its own."""
 
 import subprocess
 import sys

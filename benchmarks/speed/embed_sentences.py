@@ -1,5 +1,4 @@
-"""Writes real vectors for test_scale_dense.py: of the passages of MTRAG's pools, of their
-sentences, and of questions.
+"""Writes real vectors of MTRAG's passages, sentences and questions for test_scale_dense.py.
 
     python benchmarks/speed/embed_sentences.py FOLDER MTRAG MODEL
 

@@ -1,5 +1,4 @@
-"""A server of language models that fails often, in a process of its own: it prints its address and
-serves for ever.
+"""A server of language models that often fails; it prints its address and serves for ever.
 
 A fifth of its replies are faults: errors, resets, half replies, empty ones, no JSON, and now and
 then a long wait.
@@ -31,9 +30,7 @@ FAULTS = [
 
 
 class FaultyServer(Server):
-    """Gives one reply of many at random, and a fault each fifth time. It keeps nothing of its
-    requests.
-    """
+    """A server that gives one of many replies at random, and a fault each fifth time."""
 
     def begin_request(self, body: dict[str, Any], path: str, key: str) -> Step:
         """What is done with a request."""

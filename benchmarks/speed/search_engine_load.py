@@ -1,5 +1,4 @@
-"""Indexing and searching on a real cluster, beside the engine's bare client with the same mapping
-and the same queries.
+"""Indexing and searching on a real cluster, beside the engine's bare client.
 
     python benchmarks/speed/search_engine_load.py [--engine opensearch] [--passages 1000000]
     [--windows 0,0.005,0.02]

@@ -1,5 +1,4 @@
-"""Seconds that chunkers take for 50 MB of text, against finding its words with a regular
-expression.
+"""Seconds of chunkers for 50 MB of text, against a regular expression for words.
 
 pytest benchmarks/speed/test_chunker_speed.py -n 0 -s
 """

@@ -1,6 +1,4 @@
-"""What the database of conversations adds to a turn, and what idle conversations cost. -s shows the
-figures.
-"""
+"""The cost of the conversation database for a turn and for idle conversations (-s prints it)."""
 
 import gc
 import statistics

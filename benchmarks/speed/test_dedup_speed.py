@@ -1,6 +1,4 @@
-"""Time limits of deduplication: for a turn after a long history, and against set operations. -s
-shows the figures.
-"""
+"""Time limits of deduplication after a long history, and against set operations."""
 
 import statistics
 import subprocess
@@ -103,9 +101,7 @@ def conversation(documents: int) -> Session:
 
 
 def _turns(context: DedupContext, going: Session, documents: int) -> float:
-    """Median seconds of turns that follow each other. The first one reads the history, and does not
-    count.
-    """
+    """Measure median seconds of consecutive turns; the first one reads the history and is left out."""
     times = []
     for turn in range(60):
         question: Question = going.make_question("And?")
@@ -120,9 +116,7 @@ def _turns(context: DedupContext, going: Session, documents: int) -> float:
 
 
 def test_a_turn_of_the_context() -> None:
-    """As RAGBoost has it: otherwise the texts are looked for in the messages, which a generator
-    limits.
-    """
+    """Deduplicate as RAGBoost does; otherwise texts are looked for in the limited messages."""
     figures = {}
     for documents in (1000, LONG):
         context = DedupContext(llm=toys.EchoLLM(), only_if_present=False)

@@ -1,6 +1,4 @@
-"""Budget of rewriter=dhrag: what a turn costs in a conversation of 500. Run with -s to see the
-figures.
-"""
+"""The budget of a turn of rewriter=dhrag in a conversation of 500 (-s prints it)."""
 
 import random
 import statistics
@@ -41,9 +39,7 @@ class Free(Embedder):
 
 
 def conversation() -> list[Turn]:
-    """Ten topics that come and go: 100 words in an answer and 300 in its passage, half of them
-    function words.
-    """
+    """Make ten topics that come and go, with answers of 100 words and passages of 300."""
     chance = random.Random(0)
     topics = [chance.sample(WORDS, 300) for _ in range(10)]
     frequent = [1 / rank for rank in range(1, 301)]

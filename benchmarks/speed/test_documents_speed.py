@@ -1,6 +1,4 @@
-"""The first and the second start over 10,000 documents of 20 kB: processor seconds and memory. -s
-shows the figures.
-"""
+"""The first and second start over 10,000 documents: processor seconds and memory."""
 
 import json
 import random

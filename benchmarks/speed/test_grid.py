@@ -1,4 +1,4 @@
-"""What a grid of 27 cells takes beside 27 separate runs on empty stores, in one go. Run with -s.
+"""A grid of 27 cells beside 27 separate runs on empty stores (-s prints figures).
 
 The LLM is a plugin file that takes 20 ms for each call and writes down that it was asked.
 """

@@ -1,5 +1,4 @@
-"""Indexing a folder of 10,000 files of 20 kB, again without a change, and after ten files changed
-and one was deleted.
+"""Indexing of 10,000 files: anew, without a change, and after small changes.
 
     pytest benchmarks/speed/test_indexing.py -n 0 -s
 

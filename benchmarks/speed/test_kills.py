@@ -1,5 +1,4 @@
-"""A grid killed at forty moments of its life, each time from a fresh start, and the same command
-again. Run with -s.
+"""A grid killed at forty moments of its life, and the same command again (-s prints).
 
 The LLM is a server on loopback that answers in words of the request. At half of the moments it
 fails one request in ten, before the kill and after it: with status 500, or by closing the

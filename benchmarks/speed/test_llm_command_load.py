@@ -1,5 +1,4 @@
-"""The whole command with 64 conversations at once, through llm=openai_compatible and llm=litellm.
-Run with -s.
+"""The whole command with 64 conversations at once, by two clients (-s prints figures).
 
 The server is a process of its own that costs next to nothing. The ideal is 8 turns, one after the
 other, and nothing else: the share of it is counted from the command's start, and from the first

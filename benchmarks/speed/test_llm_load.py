@@ -1,5 +1,4 @@
-"""64 conversations at once: what llm=openai_compatible and llm=litellm reach of the ideal, beside
-bare libraries.
+"""64 conversations at once: the llm options' share of the ideal, beside bare libraries.
 
 Run with -s. The server is a process of its own that costs next to nothing; all sides of a
 comparison run in this one, in turns. Processor time is that of this process.
@@ -80,9 +79,7 @@ def messages(turn: str) -> tuple[Message, ...]:
 
 
 def ours(address: str, store: Store, option: str) -> Callable[[int], float]:
-    """Seconds for so many turns of each of 64 conversations: the whole kernel, with its store,
-    around our option.
-    """
+    """Time so many turns of each of 64 conversations with the whole kernel."""
     llm = OPTIONS[option](model="openai/local", api_base=address)
     llm.fingerprint = option
     remember(llm, store)
@@ -113,9 +110,7 @@ def ours(address: str, store: Store, option: str) -> Callable[[int], float]:
 
 
 def bare(address: str) -> Callable[[int], float]:
-    """Seconds for as many calls of litellm itself from 64 threads, one after the other in each as
-    in a conversation; litellm as it comes, with its own HTTP clients.
-    """
+    """Time as many calls of litellm itself from 64 threads, with its own HTTP clients."""
 
     def call(turn: int) -> str:
         sent = [

@@ -1,6 +1,4 @@
-"""Time of a turn at the beginning and at the end of a conversation of 2,000 turns. Run with -s to
-see the figures.
-"""
+"""The time of a turn at both ends of a conversation of 2,000 turns (-s prints it)."""
 
 import statistics
 import time
@@ -28,9 +26,7 @@ TURNS = 2000
 EARLY = slice(180, 220)  # as many exchanges are sent as at the end
 LATE = slice(-40, None)
 MOST = 2.0
-"""How much longer a late turn may take: growth with the number of turns would make it 10 times as
-long.
-"""
+"""The most that a late turn may take, as a multiple of an early one."""
 
 
 class Answers(LLM):
@@ -88,9 +84,7 @@ def test_a_turn_of_the_chat(evidence: Any) -> None:
 
 @pytest.mark.parametrize("gate", ["heuristic", "always"])
 def test_a_turn_of_the_pipeline(gate: Any, tmp_path: Path) -> None:
-    """rewriter=condense, context=dedup and generator=chat, with a conversation that is kept on
-    disk.
-    """
+    """Time rewriter=condense, context=dedup and generator=chat with a stored conversation."""
     llm = Answers()
     pipeline = Pipeline(
         rewriter=CondenseRewriter(llm=llm, gate=gate, guard=0.1),

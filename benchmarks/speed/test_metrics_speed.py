@@ -24,9 +24,7 @@ SECONDS = 60
 
 
 class Talk(Dataset):
-    """Real questions, answers and passages of MTRAG, again and again, each time with words of their
-    own.
-    """
+    """Repeat real questions, answers and passages of MTRAG with words of their own."""
 
     def __init__(self, path: Path) -> None:
         import json
@@ -59,9 +57,7 @@ class Talk(Dataset):
         }
 
     def records(self) -> Iterator[TurnRecord]:
-        """Each question answered with the reference answer of the turn before, cited sentence by
-        sentence.
-        """
+        """Answer each question with the reference answer of the turn before, cited by sentence."""
         for number, turn in enumerate(self.turns):
             said = self.turns[number - 1].answer.replace(". ", ". [1] ") + " [2]"
             items = tuple(

@@ -20,9 +20,7 @@ SENTENCES = 400
 
 
 class Topics(Embedder):
-    """Unit rows around seven topics, as wide as the models in use: lsa has 256, MiniLM 384, BGE 768
-    dimensions.
-    """
+    """Make unit rows around seven topics, as wide as those of models in use."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -53,9 +51,7 @@ def history() -> tuple[Turn, ...]:
 
 
 def milliseconds(stage: MMRRewriter, asked: Question) -> tuple[float, float]:
-    """The best of thirty: of this thread's work, which a busy machine does not change much, and by
-    the clock.
-    """
+    """Time the best of thirty runs, by this thread's work and by the clock."""
     work, clock = [], []
     for number in range(30):
         question = Question(
@@ -73,9 +69,7 @@ def milliseconds(stage: MMRRewriter, asked: Question) -> tuple[float, float]:
 
 @pytest.mark.parametrize("width", [256, 384, 768])
 def test_selection_from_400_sentences_takes_less_than_10_ms(width: int) -> None:
-    """The whole rewrite with an LLM that costs nothing: extraction known from earlier turns,
-    k-means, MMR, prompt.
-    """
+    """Time the whole rewrite with an LLM that costs nothing."""
     embedder = Topics(width)
     stage = MMRRewriter(llm=toys.EchoLLM(), embedder=embedder, clusterer=KMeansClusterer())
     asked = Question("Which of them is the heaviest?", history=history(), number=101)

@@ -1,5 +1,4 @@
-"""`embedder.dtype=bfloat16`: its speed, which depends on the processor, and what it costs in
-nDCG@5.
+"""`embedder.dtype=bfloat16`: its speed, and its cost in nDCG@5.
 
     pytest benchmarks/speed/test_neural_dtypes.py -n 0 -s
 
@@ -43,9 +42,7 @@ def read_passages(mtrag: Path, domain: str, limit: int) -> list[Passage]:
 
 
 def load_plain() -> tuple[Callable[[list[str]], object], Callable[[list[str]], object]]:
-    """What sentence-transformers does by itself: in the order of the texts, and sorted by
-    characters in one block.
-    """
+    """Time sentence-transformers alone, in the order of the texts and sorted by length."""
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(MODEL, device="cpu")

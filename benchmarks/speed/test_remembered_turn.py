@@ -1,5 +1,4 @@
-"""What a turn costs beside its stages where all of them are remembered, and the store with 64
-threads. Run with -s.
+"""The cost of a turn whose stages are cached, and of the store with 64 threads.
 
 The passages are made up: CONVRAG_PASSAGES=200000 makes as many as the figures of the issue have
 (two minutes to index).

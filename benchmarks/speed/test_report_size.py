@@ -1,5 +1,4 @@
-"""report.html of 10,000 turns and 50,000 passages of 1 kB: how large, how long to write, how soon
-it can be used.
+"""report.html of 10,000 turns: its size, and how long it takes to write and to open.
 
 Run it by name: pytest benchmarks/speed/test_report_size.py -n 0 -s
 """

@@ -1,5 +1,4 @@
-"""`retriever=bm25` over a million passages: its build, its memory, opening it, a query, and a
-hundredth more passages.
+"""`retriever=bm25` over a million passages: build, memory, opening, a query, more passages.
 
     pytest benchmarks/speed/test_scale_bm25.py -n 0 -s
 
@@ -25,9 +24,7 @@ PASSAGES = int(os.environ.get("CONVRAG_BENCHMARK_PASSAGES", "1000000"))
 
 
 def run_step(step: str, store: Path, passages: int) -> dict[str, Any]:
-    """Run a step in a process of its own, and print return its figures; times are of clock and
-    processor.
-    """
+    """Run a step in a process of its own; print and return its figures."""
     process = subprocess.Popen(
         [sys.executable, __file__, step, str(store), str(passages)], stdout=subprocess.PIPE
     )

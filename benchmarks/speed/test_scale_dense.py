@@ -1,5 +1,4 @@
-"""`retriever=dense` over a million vectors of 384 dimensions: build, memory, size, recall, a query,
-one percent more.
+"""`retriever=dense` over a million vectors: build, memory, size, recall, and a query.
 
     python benchmarks/speed/embed_sentences.py vectors MTRAG MODEL    # once: real vectors, an hour
     CONVRAG_BENCHMARK_VECTORS=vectors pytest benchmarks/speed/test_scale_dense.py -n 0 -s
@@ -100,8 +99,9 @@ def unit(rows: Any) -> Any:
 
 
 def run_step(folder: Path, step: str, passages: int, **parameters: str) -> dict[str, Any]:
-    """Run a step in a process of its own, print and return its figures; times are of clock and
-    processor.
+    """Run a step in a process of its own; print and return its figures.
+
+    Times are of clock and processor.
     """
     arguments = [sys.executable, __file__, str(folder), step, str(passages), json.dumps(parameters)]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE)

@@ -1,5 +1,4 @@
-"""Indexing 200,000 passages, killed at several moments (kill -9), and again: it goes on from the
-last complete shard.
+"""Indexing of 200,000 passages, killed several times: it resumes at the last shard.
 
     pytest benchmarks/speed/test_scale_kills.py -n 0 -s
 

@@ -1,5 +1,4 @@
-"""`retriever=sparse` over 200,000 passages with weights like SPLADE's: 120 tokens a passage, 30 a
-query.
+"""`retriever=sparse` over 200,000 passages with weights like SPLADE's.
 
     pytest benchmarks/speed/test_scale_sparse.py -n 0 -s
 

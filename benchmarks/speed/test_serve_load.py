@@ -1,5 +1,4 @@
-"""task=serve under load: 64 conversations at once, idle conversations and connections, too many
-questions. Run with -s.
+"""task=serve under load: 64 conversations, idle connections, too many questions.
 
 The server and the LLM are processes of their own; the clients of this one.
 """
@@ -71,9 +70,7 @@ def resident_megabytes(process: int) -> float:
 
 
 class Connection:
-    """A connection to the server that costs this process next to nothing: what is measured is the
-    server.
-    """
+    """A connection to the server that costs this process next to nothing."""
 
     @classmethod
     async def open(cls, address: str) -> Connection:
@@ -150,7 +147,7 @@ def test_64_conversations_through_litellm(server: ServeCommand, llm: str, kept: 
 
 
 def measure_share(server: ServeCommand, *, kept: bool) -> float:
-    """What 64 conversations at once reach of the ideal, in which a turn takes what the model takes."""
+    """Measure the share of the ideal that 64 conversations at once reach."""
     asyncio.run(
         talk_at_once(server.address, 1, kept=kept)
     )  # connections, threads and litellm's own first call
@@ -168,7 +165,7 @@ def measure_share(server: ServeCommand, *, kept: bool) -> float:
 
 
 def measure_bare_litellm(address: str, *, stream: bool) -> float:
-    """What as many threads with nothing but litellm's calls reach of the ideal."""
+    """Measure the share of the ideal that as many threads reach with litellm alone."""
     import litellm
 
     def talk(_: int) -> None:

@@ -1,5 +1,4 @@
-"""Conversations for hours with a server that fails often: memory, descriptors and threads stay
-flat. Run with -s.
+"""Conversations for hours with a faulty server: memory and threads stay flat.
 
     CONVRAG_SOAK=7200 python -m pytest benchmarks/speed/test_soak.py -n 0 -s
 
@@ -45,7 +44,7 @@ SYSTEMS = (
 
 
 class Measured(NamedTuple):
-    """What this process holds."""
+    """Count what this process holds."""
 
     seconds: float
     turns: int

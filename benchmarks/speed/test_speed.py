@@ -1,6 +1,4 @@
-"""Budgets of the kernel: start-up, a turn, conversations side by side. Run with -s to see the
-figures.
-"""
+"""Budgets of the kernel: start-up, a turn, conversations side by side (-s prints them)."""
 
 import os
 import resource
@@ -51,7 +49,7 @@ def pipeline(generator: Any, **settings: Any) -> Pipeline:
 
 
 def processor_seconds(command: list[str], folder: Path) -> float:
-    """Of a process that finds its bytecode, as everybody's second start does."""
+    """Measure a process that finds its bytecode, as a second start does."""
     environment = {
         **os.environ,
         "PYTHONDONTWRITEBYTECODE": "",

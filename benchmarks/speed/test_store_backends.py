@@ -1,5 +1,4 @@
-"""What the store costs in SQLite and in PostgreSQL on the same machine: values put, read, and
-computed under a lock.
+"""The cost of the store in SQLite and in PostgreSQL: puts, reads, and locked computations.
 
 The rounds of both take turns in one process, so that their ratio holds on a busy machine, too. Run
 with -s.
@@ -36,7 +35,7 @@ def make_work(store: Store) -> dict[str, Callable[[str], object]]:
     value = b"x" * SIZE
 
     def compute(key: str) -> None:
-        """What a remembered call does beside its computation."""
+        """The work of a cached call beside its computation."""
         store.get([f"c{key}"])
         with store.lock([f"c{key}"]):
             store.get([f"c{key}"])

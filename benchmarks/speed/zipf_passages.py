@@ -1,6 +1,4 @@
-"""A data set of any size for benchmarks: passages of some 60 words of Zipf's distribution, made as
-they are read.
-"""
+"""A data set of any size: passages of some 60 words of Zipf's distribution."""
 
 from collections.abc import Iterator
 
@@ -15,8 +13,7 @@ _PART = 10_000
 
 
 class ZipfPassages(Dataset):
-    """Passages p0, p1, ... whose words follow Zipf's law; the commonest are English function words,
-    as in English.
+    """Passages p0, p1, ... whose words follow Zipf's law, function words first.
 
     Args:
         size: how many.
@@ -63,9 +60,7 @@ class ZipfPassages(Dataset):
             place += length
 
     def queries(self, count: int) -> list[list[Query]]:
-        """Make questions of 5 to 14 words, as questions of a conversation are, half of them
-        function words.
-        """
+        """Make questions of 5 to 14 words, half of them function words."""
         random = np.random.default_rng(2)
         lengths = random.integers(5, 15, count)
         return [[Query(" ".join(self._choose(random, int(length))))] for length in lengths]

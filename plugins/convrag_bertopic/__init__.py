@@ -17,6 +17,6 @@ def convrag_register(register: Register) -> None:
         "clusterer",
         "bertopic",
         "convrag_bertopic.clusterer:BertopicClusterer",
-        "Cluster texts with BERTopic (extra `bertopic`): embeddings projected by UMAP, "
-        "dense regions by HDBSCAN, words.",
+        "Cluster texts with BERTopic (extra `bertopic`): embeddings by UMAP and HDBSCAN, "
+        "and words.",
     )

@@ -22,7 +22,7 @@ MIN_TEXTS = 4
 
 @dataclass(kw_only=True, eq=False)
 class BertopicClusterer(Clusterer):
-    """Cluster texts with BERTopic (extra `bertopic`): embeddings projected by UMAP, dense regions by HDBSCAN, words.
+    """Cluster texts with BERTopic (extra `bertopic`): embeddings by UMAP and HDBSCAN, and words.
 
     Labels are numbered as they appear. The words that describe the topics (class-based TF-IDF of
     words and pairs) stand in the trace and in the run's report. Where n texts do not allow a
@@ -60,9 +60,7 @@ class BertopicClusterer(Clusterer):
         import_module("bertopic")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an
-        outlier.
-        """
+        """Label n texts, (n,): clusters are numbered as they appear, -1 is an outlier."""
         import numpy as np
 
         labels = np.full(len(texts), -1, dtype=np.int64)
@@ -73,25 +71,24 @@ class BertopicClusterer(Clusterer):
         rows = embedder.embed(distinct)
         known = np.flatnonzero(rows.any(axis=1)).tolist()
         texts_known = [distinct[index] for index in known]
-        topics = (
-            self._find_topics(texts_known, rows[known])
-            if len(known) >= MIN_TEXTS
-            else range(len(known))
-        )
+        topics: Sequence[int] = range(len(known))
+        if len(known) >= MIN_TEXTS:
+            topics = self._find_topics(texts_known, rows[known])
         topic_of = dict(zip(texts_known, topics, strict=True))
         numbers: dict[object, int] = {}
         for index, text in enumerate(texts):
             topic = topic_of.get(text)
-            if topic is not None and (
-                topic >= 0 or counts[text] > 1
-            ):  # equal texts are a cluster, never outliers
-                labels[index] = numbers.setdefault(topic if topic >= 0 else text, len(numbers))
+            if topic is None:
+                continue
+            is_outlier = topic < 0
+            if is_outlier and counts[text] == 1:
+                continue
+            cluster = text if is_outlier else topic  # equal texts are a cluster, never outliers
+            labels[index] = numbers.setdefault(cluster, len(numbers))
         return labels
 
     def describe(self, texts: Sequence[str], labels: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        """Label -> at most `topic_words` words and pairs that describe its texts, the most telling
-        first.
-        """
+        """Describe each label by at most `topic_words` words and pairs, the most telling first."""
         from convrag_bertopic.topics import find_topic_words
 
         return (

@@ -1,5 +1,6 @@
-"""Topics and their words by BERTopic; the first call in a process imports and compiles for some ten
-seconds.
+"""Topics and their words by BERTopic.
+
+The first call in a process imports and compiles for some ten seconds.
 """
 
 import threading
@@ -28,8 +29,7 @@ def find_topics(
     min_samples: int,
     seed: int,
 ) -> NDArray[np.int64]:
-    """N texts with their (n, d) rows, n at least 4 -> (n,) topics, -1 for outliers. See
-    BertopicClusterer.
+    """Find the (n,) topics of n texts, at least 4, with (n, d) rows; -1 for outliers.
 
     A parameter that n texts do not allow is lowered to the largest value that they do.
     """
@@ -64,8 +64,7 @@ def find_topics(
 def find_topic_words(
     texts: Sequence[str], topics: Sequence[int], most: int
 ) -> Mapping[int, tuple[str, ...]]:
-    """Topic -> its words by BERTopic's class-based TF-IDF, at most `most`, for the n topics of n
-    texts.
+    """Find the words of topics by BERTopic's class-based TF-IDF, at most `most` each.
 
     Terms are single words and pairs, without stop words. A negative topic is left out. Where the
     texts have less than two terms in all, no topic has any.
@@ -103,9 +102,7 @@ def find_topic_words(
 
 
 def _has_terms(texts: Sequence[str]) -> bool:
-    """Whether the texts have two different terms, without which BERTopic's TF-IDF cannot be
-    computed.
-    """
+    """Tell whether the texts have two different terms, which BERTopic's TF-IDF needs."""
     return len({word for text in texts for word in _list_words(text)}) > 1
 
 
@@ -114,8 +111,9 @@ def _list_words(text: str) -> list[str]:
 
 
 def _vectorizer(texts: Sequence[str]) -> Any:
-    """BERTopic's counts of words and pairs; where the texts have no terms, counts that the topics
-    do not depend on.
+    """Make BERTopic's counts of words and pairs.
+
+    Where the texts have no terms, these are counts that the topics do not depend on.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -126,8 +124,9 @@ def _vectorizer(texts: Sequence[str]) -> Any:
 
 @contextmanager
 def _run_quietly() -> Iterator[None]:
-    """One thread at a time, without warnings: no TensorFlow, no threads with a seed, a graph of
-    several parts.
+    """Run one thread at a time, without warnings.
+
+    There is no TensorFlow, a seed allows one thread, and a graph may have several parts.
     """
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -10,20 +10,17 @@ def convrag_register(register: Register) -> None:
         "clusterer",
         "kmeans",
         "convrag_clusterers.embeddings:KMeansClusterer",
-        "Cluster embeddings with k-means; the number of clusters grows with the root of "
-        "the number of texts.",
+        "Cluster embeddings with k-means; more texts give more clusters.",
     )
     register(
         "clusterer",
         "agglomerative",
         "convrag_clusterers.embeddings:AgglomerativeClusterer",
-        "Cluster embeddings bottom-up (average cosine linkage), down to a number of "
-        "clusters or up to a similarity.",
+        "Cluster embeddings bottom-up (average cosine linkage), to a number or up to a similarity.",
     )
     register(
         "clusterer",
         "lsa",
         "convrag_clusterers.topics:LsaClusterer",
-        "Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the "
-        "component that is strongest.",
+        "Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, strongest component.",
     )

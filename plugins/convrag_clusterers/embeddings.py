@@ -1,6 +1,4 @@
-"""Clusterers of embeddings, most with algorithms of scikit-learn; and how all clusterers number
-clusters.
-"""
+"""Clusterers of embeddings, most with scikit-learn, and how clusters are numbered."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ class EmbeddingClusterer(Clusterer):
         import_module("sklearn")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an
-        outlier.
-        """
+        """Label n texts, (n,): clusters are numbered as they appear, -1 is an outlier."""
         import numpy as np
 
         labels = np.full(len(texts), -1, dtype=np.int64)
@@ -52,20 +48,17 @@ class EmbeddingClusterer(Clusterer):
 
     @abstractmethod
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        """(n, d) unit rows, at least two of them different -> (n,) labels, negative for outliers."""
+        """Label (n, d) unit rows, of which two differ: (n,) labels, negative for outliers."""
 
 
 def count_distinct_rows(rows: NDArray[np.float32]) -> int:
-    """The number of different rows."""
-    return len(
-        {row.tobytes() for row in rows.round(_ROW_DECIMALS) + 0.0}
-    )  # + 0.0 turns -0.0 into 0.0
+    """Count the different rows."""
+    rounded = rows.round(_ROW_DECIMALS) + 0.0  # turns -0.0 into 0.0
+    return len({row.tobytes() for row in rounded})
 
 
 def renumber_labels(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) labels of the same clusters, numbered from 0 in the order in which they appear; negative
-    ones become -1.
-    """
+    """Renumber (n,) labels from 0 in the order in which they appear; negative ones become -1."""
     import numpy as np
 
     numbers: dict[int, int] = {}
@@ -77,15 +70,13 @@ def renumber_labels(labels: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def choose_cluster_count(n: int, least: int = 2, most: int = 7) -> int:
-    """The root of the number of texts, rounded down, between two limits: the number of clusters of
-    the MMR seed.
-    """
+    """Return the root of the number of texts, rounded down, between two limits (the MMR seed's)."""
     return max(least, min(most, int(n**0.5)))
 
 
 @dataclass(kw_only=True, eq=False)
 class KMeansClusterer(EmbeddingClusterer):
-    """Cluster embeddings with k-means; the number of clusters grows with the root of the number of texts.
+    """Cluster embeddings with k-means; more texts give more clusters.
 
     Every text that the embedder knows belongs to a cluster. Equal texts are one cluster.
 
@@ -124,7 +115,8 @@ class KMeansClusterer(EmbeddingClusterer):
             )
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        n, distinct = len(rows), count_distinct_rows(rows)
+        n = len(rows)
+        distinct = count_distinct_rows(rows)
         if self.k is not None:
             return self._run_kmeans(rows, min(self.k, distinct))
         if self.choose == "silhouette" and n > 2:
@@ -132,8 +124,9 @@ class KMeansClusterer(EmbeddingClusterer):
         return self._run_kmeans(rows, min(choose_cluster_count(n, self.least, self.most), distinct))
 
     def _choose_by_silhouette(self, rows: NDArray[np.float32], distinct: int) -> NDArray[np.int64]:
-        """The labels with the largest mean silhouette, which is defined for more texts than
-        clusters.
+        """Return the labels with the largest mean silhouette.
+
+        It is defined for more texts than clusters.
         """
         from sklearn.metrics import silhouette_score
 
@@ -155,7 +148,7 @@ class KMeansClusterer(EmbeddingClusterer):
 
 @dataclass(kw_only=True, eq=False)
 class AgglomerativeClusterer(EmbeddingClusterer):
-    """Cluster embeddings bottom-up (average cosine linkage), down to a number of clusters or up to a similarity.
+    """Cluster embeddings bottom-up (average cosine linkage), to a number or up to a similarity.
 
     Args:
         k: the number of clusters, never more than there are texts; None takes the root of the

@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(kw_only=True, eq=False)
 class LsaClusterer(Clusterer):
-    """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the component that is strongest.
+    """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, strongest component.
 
     A component has two ends, and texts at opposite ends have nothing in common: they are different
     clusters. A text that no component says anything of is an outlier.
@@ -57,9 +57,7 @@ class LsaClusterer(Clusterer):
         import_module("sklearn")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """N texts -> (n,) labels, numbered in the order in which the topics appear; the embedder is
-        not used.
-        """
+        """Label n texts, (n,): topics are numbered as they appear. The embedder is not used."""
         import numpy as np
 
         stems = [_stem_text(text, self.shortest, self.words) for text in texts]
@@ -72,9 +70,7 @@ class LsaClusterer(Clusterer):
         return labels
 
     def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
-        """The stems of n texts, at least one each -> (n,) topics, negative for texts whose words
-        are too rare.
-        """
+        """Find the (n,) topics of n stemmed texts; negative for texts whose words are too rare."""
         import numpy as np
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.utils.extmath import randomized_svd
@@ -90,9 +86,7 @@ class LsaClusterer(Clusterer):
 
 
 def _stem_text(text: str, shortest: int, words: Form) -> list[str]:
-    """The stems of a text's words, in order, without stop words and words of fewer letters in an
-    alphabet.
-    """
+    """Stem the words of a text, in order, without stop words and short words of an alphabet."""
     if words == "auto":
         found = find_content_words(text)
         return [word.stem for word in found if len(word.text) >= shortest or word.text >= UNSPACED]

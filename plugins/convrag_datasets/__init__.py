@@ -52,8 +52,7 @@ def convrag_register(register: Register) -> None:
         "dataset",
         "simulated",
         "convrag_datasets.simulated:SimulatedDataset",
-        "Users with a goal who talk with the pipeline until it is reached: each question "
-        "depends on the answers before.",
+        "Users with a goal who talk with the pipeline until they have reached it.",
     )
     register(
         "dataset",

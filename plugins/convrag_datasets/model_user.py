@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pydantic import BaseModel, model_validator
 
@@ -14,7 +14,7 @@ from convrag_datasets.files.turns import format_turn_id
 
 
 class UserReply(BaseModel):
-    """What the user says next, which fact that asks for (from 1; 0: none of them), or that the goal is reached."""
+    """The user's next words and the fact that they ask for (from 1; 0: none), or the end."""
 
     done: bool = False
     say: str = ""
@@ -29,7 +29,7 @@ class UserReply(BaseModel):
 
 
 class ModelUser(NamedTuple):
-    """A language model that is told the goal and the facts, and what was said; it says when the goal is reached.
+    """A language model that plays a user: it knows the goal and facts, and says when it is content.
 
     A reply that cannot be read is asked for once more; where none comes, the conversation ends, and
     its last record has the reason as a fallback of `dataset`. Calls count as the usage of
@@ -44,31 +44,35 @@ class ModelUser(NamedTuple):
     template: PromptTemplate
 
     def play(self, talk: PlayedConversation, records: list[TurnRecord]) -> Iterator[Turn]:
-        """Yield what the model says; the goal where it does not find the first words. Raises
-        RunStopped.
+        """Yield what the model says, or the goal where it does not find the first words.
+
+        Raises RunStopped.
         """
-        meter, missed = UsageMeter(), ""
+        meter = UsageMeter()
+        missed = ""
         while True:
             reply = self._ask(talk, records, meter)
             if records:
                 over = len(records) == talk.most_turns
-                records[-1], meter = _note(records[-1], reply, missed, over, meter), UsageMeter()
+                records[-1] = _note(records[-1], reply, missed, over, meter)
+                meter = UsageMeter()
                 if "goal" in records[-1].labels:
                     return
-            said = (
-                UserReply(say=talk.goal)
-                if isinstance(reply, str) or not reply.say.strip()
-                else reply
-            )
-            missed = reply if isinstance(reply, str) else ""
-            labels = {"fact": said.fact, "asked": "again" if said.again else "first"}
-            yield Turn(format_turn_id(talk.id, len(records) + 1), said.say, labels=labels)
+            missed = ""
+            if isinstance(reply, str):
+                missed = reply
+                reply = UserReply(say=talk.goal)
+            elif not reply.say.strip():
+                reply = UserReply(say=talk.goal)
+            labels = {"fact": reply.fact, "asked": "again" if reply.again else "first"}
+            yield Turn(format_turn_id(talk.id, len(records) + 1), reply.say, labels=labels)
 
     def _ask(
         self, talk: PlayedConversation, records: list[TurnRecord], meter: UsageMeter
     ) -> UserReply | str:
-        """What the user says, or why there is nothing."""
-        if not records and (opening := talk.turns[0].question) != talk.goal:
+        """Ask the model what the user says; return the reason where it says nothing."""
+        opening = talk.turns[0].question
+        if not records and opening != talk.goal:
             return UserReply(say=opening, fact=1)
         inputs = {**talk.prompt_inputs(records), "left": talk.most_turns - len(records)}
         try:
@@ -81,22 +85,31 @@ class ModelUser(NamedTuple):
 def _note(
     heard: TurnRecord, reply: UserReply | str, missed: str, over: bool, meter: UsageMeter
 ) -> TurnRecord:
-    """Note in the record that the user has heard what that took, and where it ended the
-    conversation, how.
+    """Note in a record how its answer was received, and how the conversation ended, if it did.
 
-    `missed` says why the goal was asked in place of the model's first words.
+    Args:
+        heard: the record of the answer that the user has heard.
+        reply: what the user says to it, or why there is nothing.
+        missed: why the goal was asked in place of the model's first words; empty if it was not.
+        over: whether the user has no turns left.
+        meter: what the reply has cost.
     """
-    failed = {"dataset": told} if (told := reply if isinstance(reply, str) else missed) else {}
-    end = (
-        "no usable reply"
-        if isinstance(reply, str)
-        else "reached"
-        if reply.done
-        else "turns over"
-        if over
-        else ""
+    failure = reply if isinstance(reply, str) else missed
+    end = _find_end(reply, over)
+    return replace(
+        heard,
+        labels={**heard.labels, "goal": end} if end else heard.labels,
+        fallbacks={**heard.fallbacks, "dataset": failure} if failure else heard.fallbacks,
+        usage={**heard.usage, **meter.usage},
+        timings={**heard.timings, **meter.timings},
+        replies=(*heard.replies, *meter.replies),
     )
-    more: dict[str, Any] = {"labels": {"goal": end} if end else {}, "fallbacks": failed}
-    more |= {"usage": meter.usage, "timings": meter.timings}
-    noted: dict[str, Any] = {name: {**getattr(heard, name), **each} for name, each in more.items()}
-    return replace(heard, replies=(*heard.replies, *meter.replies), **noted)
+
+
+def _find_end(reply: UserReply | str, over: bool) -> str:
+    """Say how the conversation has ended; empty while it goes on."""
+    if isinstance(reply, str):
+        return "no usable reply"
+    if reply.done:
+        return "reached"
+    return "turns over" if over else ""

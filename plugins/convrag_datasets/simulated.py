@@ -1,12 +1,11 @@
-"""dataset=simulated: users with a goal, by rules or played by a language model, who talk with the
-pipeline.
-"""
+"""`dataset=simulated`: users with a goal who talk with the pipeline, by rules or by a model."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from importlib import resources
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,13 +19,20 @@ from convrag import (
     Dataset,
     PromptTemplate,
     Report,
+    Store,
     Turn,
     TurnRecord,
 )
 from convrag.sdk.data.jsonl import list_files
+from convrag.sdk.data.known_items import find_known_item, find_known_stems, get_heading
 from convrag.sdk.data.simulated import Fact, PlayedConversation
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.sdk.search.frequencies import (
+    DocumentFrequencies,
+    count_document_frequencies,
+    find_source,
+)
 from convrag_datasets.borrowed_corpus import BorrowedCorpusDataset
 from convrag_datasets.files.json_rows import read_json_rows
 from convrag_datasets.files.passages import hash_content
@@ -34,32 +40,41 @@ from convrag_datasets.files.row import Row, UniqueIds
 from convrag_datasets.files.turns import format_turn_id
 from convrag_datasets.jsonl import SampleDataset
 
+KNOWN_ITEM_USERS = 10
+"""Documents of a domain that users are made of who ask known-item questions."""
+
+KNOWN_ITEM_FACTS = 3
+"""Passages of a document that such a user asks for, at most."""
+
 
 class SimulatedDataset(BorrowedCorpusDataset):
-    """Users with a goal who talk with the pipeline until it is reached: each question depends on the answers before.
+    """Users with a goal who talk with the pipeline until they have reached it.
 
-    `dataset=simulated dataset.llm=claude dataset.path=users.jsonl dataset.corpus=documents`: the
-    model plays the users. A line of the file is a user: {"id": "u1", "goal": "Plan my parental
-    leave.", "facts": [...], "question": "the first one", "answer": "what reaches the goal"};
-    without `answer`, all facts do. A fact is a text, or {"fact": "It is paid for 14 weeks.",
-    "question": "Is it paid?", "again": "Is parental leave paid?"}.
+    Each question depends on the answers before. `dataset=simulated dataset.llm=claude
+    dataset.path=users.jsonl dataset.corpus=documents`: the model plays the users. A line of the
+    file is a user: {"id": "u1", "goal": "Plan my parental leave.", "facts": [...], "question": "the
+    first one", "answer": "what reaches the goal"}; without `answer`, all facts do. A fact is a
+    text, or {"fact": "It is paid for 14 weeks.", "question": "Is it paid?", "again": "Is parental
+    leave paid?"}.
 
-    Without `dataset.llm` the users are played by rules, which are no people: they ask the
-    `question` of each fact in turn, once more in other words (`again`) where the answer lacks the
-    fact by its words, and stop when all are given. So every fact needs a `question`.
-    metrics=goal_success measures the conversations.
+    Without `dataset.llm` rules play the users, unlike people: they ask the `question`
+    of each fact in turn, once more in other words (`again`) where the answer lacks the fact by its
+    words, and stop when all are given. A fact without a `question` is asked for by a known-item
+    question: its rarest words. metrics=goal_success measures the conversations.
 
     Args:
         llm: the language model that plays the users, `dataset.llm=gpt4`; by default, rules do.
         path: the file. Without it, each conversation of `corpus` is a user whose facts are its
-            reference answers:
-            `dataset.corpus=questions` takes those that task=questions has written.
+            reference answers: `dataset.corpus=questions` takes those that task=questions has
+            written. Where there are none, rules make users of the first documents, who ask
+            known-item questions: headings and rare words.
         corpus: the data set whose passages are searched, with its own parameters below
             `dataset.corpus`. By default dataset=sample, with some users who ask about it.
         turns: after which a user gives up.
         confirm: whether users by rules ask for the first fact again at the end, to see whether
             answers keep it.
         user_prompt: a Jinja file to use instead of this package's user.jinja.
+        store: keeps the document frequencies, which tell rare words.
         records: the folder of an earlier run of these users: what they asked there is asked as it
             stands, and task=evaluate, task=export and judges know these conversations.
 
@@ -80,6 +95,7 @@ class SimulatedDataset(BorrowedCorpusDataset):
         confirm: bool = False,
         user_prompt: Path | None = None,
         records: Path | None = None,
+        store: Store | None = None,
     ) -> None:
         if path and corpus is None:
             raise ConfigError(
@@ -91,7 +107,9 @@ class SimulatedDataset(BorrowedCorpusDataset):
             if corpus
             else Path(str(resources.files(__package__).joinpath("sample", "users.jsonl")))
         )
-        self.by_rules, self.run = llm is None, records
+        self.by_rules = llm is None
+        self.run = records
+        self._frequencies = Lazy(partial(_count_frequencies, self.corpus_dataset, store))
         self.prompt_templates = (
             PromptTemplate("user", package="convrag_datasets", path=user_prompt),
         )
@@ -106,18 +124,18 @@ class SimulatedDataset(BorrowedCorpusDataset):
         self._talks = Lazy(self._read)
 
     def check(self) -> Iterable[str]:
-        """The errors of the files."""
+        """Yield the errors of the files."""
         return collect_problems(lambda: [*self.conversations()])
 
     def content_hash(self) -> str:
-        """A hash of the files."""
+        """Hash the files."""
         run = map(hash_content, list_files(self.run / "intermediate", ".jsonl") if self.run else ())
         return digest(
             [self.path and hash_content(self.path), self.corpus_dataset.content_hash(), *run]
         )
 
     def note(self) -> str:
-        """Says that rules play the users."""
+        """Say that rules play the users."""
         return (
             "the users are played by rules, not by a language model or people"
             if self.by_rules
@@ -125,20 +143,19 @@ class SimulatedDataset(BorrowedCorpusDataset):
         )
 
     def conversations(self) -> Iterator[Conversation]:
-        """Yield a conversation for each user, in the order of the file, with the turn that it can
-        begin with.
-        """
+        """Yield a conversation for each user, in the order of the file, with its first turn."""
         return self._replay(self.run) if self.run else iter(self._talks())
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How the conversations ended."""
+        """Report how the conversations ended."""
         ends = Counter(record.labels["goal"] for record in records if "goal" in record.labels)
         said = ", ".join(f"{name} {number}" for name, number in ends.most_common())
         return Report("users", (f"Simulated users, goals: {said}.",), dict(ends)) if ends else None
 
     def _replay(self, run: Path) -> Iterator[PlayedConversation]:
-        """The conversations of a run; the label `goal` depends on other answers now. Raises
-        DataError.
+        """Yield the conversations of a run without the label `goal`. Raises DataError.
+
+        The label depends on other answers now.
         """
         from convrag.sdk.tasks.runs import read_records
 
@@ -183,37 +200,50 @@ class SimulatedDataset(BorrowedCorpusDataset):
         row = replace(row, value={"fact": row.value}) if isinstance(row.value, str) else row
         _check_keys(row, "fact", "question", "again")
         question = opening or row.optional_text("question")
+        text = row.require_text("fact")
         if self.by_rules and not question:
-            raise row.error(
-                "a user by rules needs a `question` for each fact; a language model finds its own words"
-            )
-        return Fact(
-            row.require_text("fact"), question, row.optional_text("again") or f"{goal} {question}"
-        )
+            item = find_known_item(text, self._frequencies())
+            question = item.ask() if item else text
+        return Fact(text, question, row.optional_text("again") or f"{goal} {question}")
 
     def _convert(self) -> tuple[PlayedConversation, ...]:
-        """Users who ask what the conversations of the other data set ask, and again as without the
-        conversation.
-        """
-        clear, talks = (
-            next(iter(self.corpus_dataset.rewrites().values()), {}),
-            list[PlayedConversation](),
-        )
-        for each in self.corpus_dataset.conversations():
-            turns = [turn for turn in each.turns if turn.answer.strip()]
-            facts = [
-                Fact(turn.answer, turn.question, clear.get(turn.id, turn.question))
-                for turn in turns
-            ]
-            if facts:
-                talks.append(
-                    self._make(each.id, each.domain, " ".join(fact.again for fact in facts), facts)
-                )
+        """Make users of the other data set: of its reference answers, or else of its documents."""
+        talks = [*self._make_users_of_answers()]
+        if not talks and self.by_rules:
+            for domain in self.domains():
+                talks += self._make_known_item_users(domain)
         if not talks:
             raise ConfigError(
                 "dataset.corpus has no reference answers to make users of: name a file, dataset.path=..."
             )
         return tuple(talks)
+
+    def _make_users_of_answers(self) -> Iterator[PlayedConversation]:
+        """Yield users who ask what the conversations ask, and again as without the conversation."""
+        clear = next(iter(self.corpus_dataset.rewrites().values()), {})
+        for each in self.corpus_dataset.conversations():
+            facts = [
+                Fact(turn.answer, turn.question, clear.get(turn.id, turn.question))
+                for turn in each.turns
+                if turn.answer.strip()
+            ]
+            if facts:
+                yield self._make(each.id, each.domain, _join_goal(facts), facts)
+
+    def _make_known_item_users(self, domain: str) -> Iterator[PlayedConversation]:
+        """Yield a user for each of the first documents, who asks for facts of its passages."""
+        documents = groupby(self.corpus_dataset.corpus(domain), key=find_source)
+        for number, (_, passages) in enumerate(islice(documents, KNOWN_ITEM_USERS), 1):
+            facts: list[Fact] = []
+            for passage in islice(passages, KNOWN_ITEM_FACTS):
+                heading = get_heading(passage.title)
+                known = find_known_stems(heading, *(fact.question for fact in facts))
+                item = find_known_item(passage.text, self._frequencies(), known)
+                if item:
+                    question = item.ask() if facts else item.ask(heading)
+                    facts.append(Fact(item.sentence, question, item.ask(heading)))
+            if facts:
+                yield self._make(f"{domain}-{number}", domain, _join_goal(facts), facts)
 
     def _make(
         self, name: str, domain: str, goal: str, facts: list[Fact], answer: str = ""
@@ -224,6 +254,15 @@ class SimulatedDataset(BorrowedCorpusDataset):
         return PlayedConversation(name, (first,), domain, **aim, **self._play)
 
 
+def _join_goal(facts: Iterable[Fact]) -> str:
+    return " ".join(fact.again for fact in facts)
+
+
+def _count_frequencies(corpus: Dataset, store: Store | None) -> DocumentFrequencies:
+    """Count document frequencies; without a store all words weigh the same."""
+    return count_document_frequencies(corpus, store) if store else DocumentFrequencies()
+
+
 def _check_keys(row: Row, *known: str) -> None:
     if unknown := row.other_fields(*known):
         raise row.error(f"unknown key {next(iter(unknown))!r}; known are {', '.join(known)}")
@@ -232,39 +271,38 @@ def _check_keys(row: Row, *known: str) -> None:
 def play_by_rules(
     confirm: bool, talk: PlayedConversation, records: list[TurnRecord]
 ) -> Iterator[Turn]:
-    """Ask for each fact in turn, once more in other words where the answer lacks it, and stop when
-    the goal is reached.
+    """Ask for each fact, once more in other words where the answer lacks it, until all are given.
 
     Args:
         confirm: whether the first fact is asked for once more at the end, to see whether answers
             keep it.
         talk: has the goal and the facts.
-        records: of the turns so far; the one that reached the goal, or the last, gets the label
-            `goal`.
+        records: those of the turns so far; the one that reached the goal, or the last, gets the
+            label `goal`.
     """
     end = ""
-
-    def ask(number: int, asked: str, question: str) -> Turn:
-        labels = {"fact": number, "asked": asked}
-        return Turn(
-            format_turn_id(talk.id, len(records) + 1),
-            question,
-            talk.facts[number - 1].text,
-            labels=labels,
-        )
-
     for number, fact in enumerate(talk.facts, 1):
         for asked, question in (("first", fact.question), ("again", fact.again)):
-            if not end and not any(fact.is_given(record.answer.text) for record in records):
-                yield ask(number, asked, question)
-                reached = talk.is_reached([record.answer.text for record in records])
-                end = (
-                    "reached"
-                    if reached
-                    else "turns over"
-                    if len(records) == talk.most_turns
-                    else ""
-                )
+            if end or any(fact.is_given(record.answer.text) for record in records):
+                continue
+            yield _ask(talk, records, number, asked, question)
+            end = _find_end(talk, records)
     records[-1] = replace(records[-1], labels={**records[-1].labels, "goal": end or "given up"})
     if confirm and end == "reached" and len(records) < talk.most_turns:
-        yield ask(1, "confirm", talk.facts[0].again)
+        yield _ask(talk, records, 1, "confirm", talk.facts[0].again)
+
+
+def _ask(
+    talk: PlayedConversation, records: list[TurnRecord], number: int, asked: str, question: str
+) -> Turn:
+    """Make the turn that asks for the fact of a number, counted from 1."""
+    id_ = format_turn_id(talk.id, len(records) + 1)
+    labels = {"fact": number, "asked": asked}
+    return Turn(id_, question, talk.facts[number - 1].text, labels=labels)
+
+
+def _find_end(talk: PlayedConversation, records: list[TurnRecord]) -> str:
+    """Say how the conversation has ended; empty while it goes on."""
+    if talk.is_reached([record.answer.text for record in records]):
+        return "reached"
+    return "turns over" if len(records) == talk.most_turns else ""

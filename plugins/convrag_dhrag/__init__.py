@@ -1,6 +1,4 @@
-"""DH-RAG: rewrite a question from a dynamic database of the history, matched by cluster, summary
-and chain.
-"""
+"""DH-RAG: a question is rewritten from a dynamic database of the history."""
 
 from convrag import Register, hookimpl
 
@@ -12,6 +10,6 @@ def convrag_register(register: Register) -> None:
         "rewriter",
         "dhrag",
         "convrag_dhrag.rewriter:DHRagRewriter",
-        "Ask the LLM for a standalone question, showing it matching exchanges of the "
-        "history: by cluster, summary, chain.",
+        "Ask the LLM for a standalone question, given the exchanges that match by cluster"
+        " or chain.",
     )

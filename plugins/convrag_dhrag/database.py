@@ -1,6 +1,4 @@
-"""The dynamic database of a conversation's history: (query, passage, response) triples and the
-chains they form.
-"""
+"""The dynamic database of a history: triples of query, passage and response, and their chains."""
 
 from collections import Counter
 from collections.abc import Callable, MutableMapping, Sequence
@@ -33,7 +31,7 @@ class Terms(NamedTuple):
 
 
 class Vocabulary:
-    """Words and pairs of words, without stop words. A term's column is its place in order of appearance.
+    """Words and pairs of words without stop words; their columns are in order of appearance.
 
     Args:
         words: "auto" has stems (`convrag.sdk.text.analysis`); "plain" English words, as
@@ -70,7 +68,7 @@ class Vocabulary:
         return rows, (rows @ transformer.transform(self._stack([terms])).T).toarray().ravel()
 
     def _stack(self, texts: Sequence[Terms]) -> csr_matrix:
-        """(n, d) counts of the n texts."""
+        """Stack the counts of n texts, (n, d)."""
         columns, counts = (
             np.concatenate([np.zeros(0), *parts]) for parts in zip(*texts, strict=True)
         )
@@ -81,8 +79,9 @@ class Vocabulary:
 
 
 def cluster_rows(rows: csr_matrix, k: int) -> list[list[int]]:
-    """Group unit rows by k-means into at most k clusters, fewer where fewer rows differ. A zero row
-    is in none.
+    """Group unit rows by k-means into at most k clusters, fewer where fewer rows differ.
+
+    A zero row is in no cluster.
 
     Returns:
         The positions in each cluster, in order of first appearance. They depend on the rows alone.
@@ -107,9 +106,7 @@ def cluster_rows(rows: csr_matrix, k: int) -> list[list[int]]:
 
 
 def _merge_unshared(rows: csr_matrix) -> csr_matrix:
-    """Unit rows in which the terms that a single row has share a column: no distance changes, and
-    few columns stay.
-    """
+    """Merge the columns of terms that a single row has; distances stay, and few columns remain."""
     shared = rows[:, np.bincount(rows.indices, minlength=rows.shape[1]) > 1]
     rest = np.sqrt(np.clip(1 - np.asarray(shared.multiply(shared).sum(axis=1)).ravel(), 0, 1))
     return csr_matrix(hstack([shared, diags_array(rest)]))
@@ -133,7 +130,7 @@ _DIGITS = 6  # of similarities: later digits differ between machines, and should
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triple:
-    """A turn of the history: its number (from 0), its terms, the vector of its exchange, and its chain."""
+    """A turn of the history: its number (from 0), terms, vector and chain."""
 
     number: int
     turn: Turn
@@ -143,7 +140,9 @@ class Triple:
 
 
 class HistoryDatabase(HistoryReader):
-    """The triples of one conversation, oldest first. They depend on the turns and their order alone.
+    """The triples of one conversation, oldest first.
+
+    They depend on the turns and their order alone.
 
     Args:
         embedder: embeds each exchange once.
@@ -175,7 +174,7 @@ class HistoryDatabase(HistoryReader):
         self._vectors = {} if vectors is None else vectors
 
     def compute_similarities(self, vector: NDArray[np.float32]) -> NDArray[np.float64]:
-        """(n,) cosines of the n triples with a vector."""
+        """Compute the (n,) cosines of the n triples with a vector."""
         if not self.triples:
             return np.zeros(0)
         rows = np.stack([triple.vector for triple in self.triples]).astype(np.float64)
@@ -185,9 +184,7 @@ class HistoryDatabase(HistoryReader):
         return cosines
 
     def assign_chain(self, similarities: NDArray[np.float64]) -> int:
-        """The chain of a turn with these (n,) similarities to the triples: one that it continues,
-        or a new number.
-        """
+        """Choose the chain of a turn with (n,) similarities to the triples: an old or a new one."""
         chain = find_continued_chain(
             similarities, [triple.chain for triple in self.triples], self._threshold
         )
@@ -205,8 +202,7 @@ class HistoryDatabase(HistoryReader):
             self._drop_one()
 
     def _drop_one(self) -> None:
-        """Drop the triple with the least weight, as the paper updates its database; the newest one
-        stays.
+        """Drop the triple with the least weight, as the paper does; the newest one stays.
 
         A triple's weight is alpha x relevance to the newest exchange + (1 - alpha) x recency.
         """
@@ -220,7 +216,7 @@ class HistoryDatabase(HistoryReader):
         del self.triples[int(np.argmin(weights))]
 
     def _embed(self, turn: Turn) -> NDArray[np.float32]:
-        """The vector of a turn's exchange.
+        """Embed a turn's exchange.
 
         Texts are embedded one at a time, since a model may round differently in a batch: a database
         that is built again must be equal.
@@ -234,7 +230,7 @@ class HistoryDatabase(HistoryReader):
 def find_continued_chain(
     similarities: NDArray[np.float64], chains: Sequence[int], threshold: float
 ) -> int | None:
-    """The chain of thought that a turn continues; None where it begins one.
+    """Find the chain of thought that a turn continues; None where it begins one.
 
     Only the last turn of each chain is compared. Turns of other chains may lie between.
 
@@ -251,22 +247,21 @@ def find_continued_chain(
 
 
 def compute_recencies(numbers: Sequence[int]) -> list[float]:
-    """Turn numbers, oldest first -> 0 for the oldest to 1 for the newest; 1 where there is only
-    one.
+    """Scale turn numbers, oldest first, from 0 for the oldest to 1 for the newest.
+
+    A single turn has 1.
     """
     oldest, newest = numbers[0], numbers[-1]
     return [(number - oldest) / (newest - oldest) if newest > oldest else 1.0 for number in numbers]
 
 
 def _text_of_triple(turn: Turn) -> str:
-    """The text that TF-IDF compares: the query, the response, and the first passage of the
-    response's evidence.
-    """
+    """Return the text that TF-IDF compares: query, response, and the first passage of evidence."""
     return "\n".join(
         [turn.question, turn.answer, *(passage.content for passage in turn.passages[:1])]
     )
 
 
 def _text_of_exchange(turn: Turn) -> str:
-    """The text that is embedded: the query and the response."""
+    """Return the text that is embedded: the query and the response."""
     return f"{turn.question}\n{turn.answer}".strip()

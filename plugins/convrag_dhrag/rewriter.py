@@ -38,7 +38,7 @@ _MAX_CHARACTERS = 300  # of a topic line; a longer reply is not used
 
 @dataclass(kw_only=True, eq=False)
 class DHRagRewriter(Rewriter):
-    """Ask the LLM for a standalone question, showing it matching exchanges of the history: by cluster, summary, chain.
+    """Ask the LLM for a standalone question, given the exchanges that match by cluster or chain.
 
     Dynamic historical RAG. Each earlier turn is a triple of query, passage and response. Triples
     are clustered by TF-IDF over all three, anew at each turn. The question is matched with a
@@ -130,11 +130,14 @@ class DHRagRewriter(Rewriter):
         import_module("convrag_dhrag.selection")
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """Chain statistics, selected against available turns, and analysis/dhrag.jsonl."""
+        """Report chain statistics and selected turns; None for other rewriters.
+
+        The report has the file analysis/dhrag.jsonl.
+        """
         return report_history(records)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM, and one embedding for each new text; nothing for a first turn."""
+        """Ask the LLM, and embed each new text once; neither for a first turn."""
         if not question.history:
             return Rewrite.of(
                 question.text,
@@ -157,8 +160,10 @@ class DHRagRewriter(Rewriter):
             last_exchange=self.last_exchange,
             matched_exchange=self.matched_exchange,
         )
-        trace, topic = selection.make_trace(), ""
-        if self.topic_template and (turns := selection.list_summary_turns()):
+        trace = selection.make_trace()
+        topic = ""
+        turns = selection.list_summary_turns()
+        if self.topic_template and turns:
             topic, entries = self._summarize(self.topic_template, turns)
             trace |= entries
         return self.llm_rewriter.rewrite(
@@ -168,9 +173,7 @@ class DHRagRewriter(Rewriter):
     def _summarize(
         self, template: PromptTemplate, turns: Sequence[Turn]
     ) -> tuple[str, dict[str, Any]]:
-        """One call of the LLM: what turns are about, in a line that may be empty, and its entries
-        in the trace.
-        """
+        """Ask the LLM what turns are about: a line, maybe empty, and its entries in the trace."""
         sampling = {"temperature": 0.0, "max_tokens": _MAX_TOKENS}
         try:
             reply = self.llm_rewriter.llm.complete(
@@ -187,18 +190,23 @@ class DHRagRewriter(Rewriter):
         return line, {"topic": line}
 
     def _update_database(self, question: Question) -> HistoryDatabase:
-        """The conversation's database with all turns until now; it is built again where the history
-        has changed.
+        """Return the conversation's database with all turns until now.
+
+        It is built again where the history has changed.
         """
         from convrag_dhrag.database import HistoryDatabase
 
         state = question.state(self)
         capacity = self.capacity if self.update == "paper" else None
-        vectors, chosen = (
+        make = partial(
+            HistoryDatabase,
+            self.embedder,
+            self.chain_threshold,
+            capacity,
+            self.alpha,
             state.setdefault("vectors", {}),
-            (self.chain_threshold, capacity, self.alpha),
+            self.words,
         )
-        make = partial(HistoryDatabase, self.embedder, *chosen, vectors, self.words)
         return continue_reading(state, question.history, make)
 
 
@@ -215,9 +223,7 @@ LONGEST_CLASS = 4
 
 
 def report_history(records: Iterable[TurnRecord]) -> Report | None:
-    """Chain statistics, selected against available turns, and analysis/dhrag.jsonl; None for other
-    rewriters.
-    """
+    """Report chain statistics and selected turns, with a file; None for other rewriters."""
     chains: dict[str, list[int]] = {}
     available, selected, lines = [], [], []
     for record in records:
@@ -239,7 +245,7 @@ def report_history(records: Iterable[TurnRecord]) -> Report | None:
 
 
 def _make_analysis_line(record: TurnRecord, trace: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of analysis/dhrag.jsonl."""
+    """Make a line of analysis/dhrag.jsonl."""
     return {
         "turn_id": record.turn_id,
         "conversation_id": record.conversation_id,

@@ -1,6 +1,4 @@
-"""Selects the exchanges that a question needs: those with the best scores, and others that are
-always kept.
-"""
+"""Selection of exchanges for a question: the best scores, and those that are always kept."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -35,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a question matches in each tier; a small database has no clusters and summaries.
+    """The match of a question in each tier; a small database has no clusters and summaries.
 
     `triple` is a position in the database, and `similarity` is the question's with that triple.
     """
@@ -48,7 +46,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TierSizes:
-    """The most clusters, the fewest triples that are clustered, and the most summaries of a cluster."""
+    """The most clusters, the fewest triples to cluster, and the most summaries of a cluster."""
 
     max_clusters: int
     min_triples: int
@@ -78,8 +76,9 @@ def match_question(question: str, database: HistoryDatabase, sizes: TierSizes) -
 def _match_group(
     rows: csr_matrix, positions: Sequence[int], k: int, similarities: NDArray[np.float64]
 ) -> Group:
-    """Divide triples into at most k groups: the one whose mean is most similar to the question, of
-    equals the first.
+    """Divide triples into at most k groups, and return the one most similar to the question.
+
+    Similarity is that of the group's mean; of equal groups the first is taken.
 
     A zero row is in no group.
     """
@@ -88,13 +87,14 @@ def _match_group(
     ]
     nearness = [_compute_similarity(rows[members], similarities[members]) for members in groups]
     number = nearness.index(max(nearness))
-    members, inside = groups[number], rows[groups[number]]
+    members = groups[number]
+    inside = rows[members]
     closeness = np.round(inside @ np.asarray(inside.sum(axis=0)).ravel(), _GROUP_DIGITS)
     return Group(number, tuple(members), members[int(np.argmax(closeness))], nearness[number])
 
 
 def _compute_similarity(rows: csr_matrix, similarities: NDArray[np.float64]) -> float:
-    """The cosine of the question with the mean of rows, from its similarities with them."""
+    """Compute the cosine of the question with the mean of rows, from its similarities with them."""
     length = float(np.sqrt(np.square(np.asarray(rows.sum(axis=0))).sum()))
     return round(float(similarities.sum()) / length, _GROUP_DIGITS)
 
@@ -114,7 +114,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The terms of a score. Relevance, recency and their weighted sum `base` are between 0 and 1."""
+    """The terms of a score; relevance, recency and their weighted sum `base` are from 0 to 1."""
 
     relevance: float
     recency: float
@@ -133,7 +133,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected triples by position in the database, oldest first, with their scores; and the question's match."""
+    """The selected triples by position, oldest first, their scores, and the question's match."""
 
     selected: list[tuple[int, Score]]
     match: Match | None
@@ -158,7 +158,7 @@ class Selection:
         }
 
     def list_summary_turns(self) -> list[Turn]:
-        """The turns of the matched summary, oldest first; none where nothing matched."""
+        """List the turns of the matched summary, oldest first; none where nothing matched."""
         positions = self.match.summary.members if self.match and self.match.summary else ()
         return [self.database.triples[position].turn for position in positions]
 
@@ -177,21 +177,20 @@ class Selection:
         if self.match is None:
             return None
         triples = self.database.triples
-        return {
-            tier: {
-                "number": found.number,
-                "turns": [triples[member].turn.id for member in found.members],
-                "representative": triples[found.representative].turn.id,
-                "similarity": found.similarity,
-            }
-            for tier, found in (("cluster", self.match.cluster), ("summary", self.match.summary))
-            if found
-        } | {
-            "triple": {
-                "turn_id": triples[self.match.triple].turn.id,
-                "similarity": self.match.similarity,
-            }
+        trace: dict[str, Any] = {}
+        for tier, found in (("cluster", self.match.cluster), ("summary", self.match.summary)):
+            if found:
+                trace[tier] = {
+                    "number": found.number,
+                    "turns": [triples[member].turn.id for member in found.members],
+                    "representative": triples[found.representative].turn.id,
+                    "similarity": found.similarity,
+                }
+        trace["triple"] = {
+            "turn_id": triples[self.match.triple].turn.id,
+            "similarity": self.match.similarity,
         }
+        return trace
 
 
 def select_exchanges(
@@ -223,8 +222,11 @@ def select_exchanges(
     chain = database.assign_chain(similarities)
     match = match_question(question, database, sizes)
     scores = _score_all(similarities, chain, match, database, weights)
-    kept = [len(scores) - 1] if last_exchange else []
-    kept += [match.triple] if matched_exchange and match else []
+    kept = []
+    if last_exchange:
+        kept.append(len(scores) - 1)
+    if matched_exchange and match:
+        kept.append(match.triple)
     by_score = sorted(range(len(scores)), key=lambda position: (-scores[position].total, -position))
     selected = sorted(list(dict.fromkeys([*kept, *by_score]))[:top_k])
     return Selection(
@@ -239,7 +241,7 @@ def _score_all(
     database: HistoryDatabase,
     weights: Weights,
 ) -> list[Score]:
-    """The scores of all triples. A similarity below 0 counts as 0."""
+    """Score all triples. A similarity below 0 counts as 0."""
     in_cluster = match.cluster.members if match and match.cluster else ()
     in_summary = match.summary.members if match and match.summary else ()
     recencies = compute_recencies([triple.number for triple in database.triples])
@@ -250,9 +252,9 @@ def _score_all(
             relevance=round(relevance, _DIGITS),
             recency=round(recency, _DIGITS),
             base=round(weights.alpha * relevance + (1 - weights.alpha) * recency, _DIGITS),
-            cluster_bonus=weights.cluster * (position in in_cluster),
-            summary_bonus=weights.summary * (position in in_summary),
-            chain_bonus=weights.chain * (triple.chain == chain),
+            cluster_bonus=weights.cluster if position in in_cluster else 0.0,
+            summary_bonus=weights.summary if position in in_summary else 0.0,
+            chain_bonus=weights.chain if triple.chain == chain else 0.0,
         )
         scores.append(score)
     return scores

@@ -1,6 +1,4 @@
-"""Many queries, fused: the queries of several rewriters, searched by themselves, and their rankings
-made one.
-"""
+"""Queries of several rewriters, searched for by themselves, and their rankings fused."""
 
 from convrag import Register, hookimpl
 
@@ -14,29 +12,25 @@ def convrag_register(register: Register) -> None:
         "rewriter",
         "ensemble",
         "convrag_fusion.rewriters:EnsembleRewriter",
-        "Give the queries of up to five rewriters, weighted: rewrites that fail in "
-        "different ways help each other.",
+        "Give the weighted queries of up to five rewriters, which fail in different ways.",
     )
     register(
         "rewriter",
         "reformulate",
         _REFORMULATE,
-        "Ask the LLM for one of five kinds of queries, which complement each other in "
-        "`rewriter=ensemble`.",
+        "Ask the LLM for one of five kinds of queries, for use in `rewriter=ensemble`.",
     )
     for kind in ("keywords", "entities", "answer", "context"):
         register(
             "rewriter",
             f"reformulate_{kind}",
             _REFORMULATE,
-            "Ask the LLM for one of five kinds of queries, which complement each other in "
-            "`rewriter=ensemble`.",
+            "Ask the LLM for one of five kinds of queries, for use in `rewriter=ensemble`.",
             kind=kind,
         )
     register(
         "retriever",
         "fused",
         "convrag_fusion.retriever:FusedRetriever",
-        "Search for the queries of each rewriter by themselves, with any retriever, and "
-        "fuse the rankings into one.",
+        "Search for the queries of each rewriter by themselves, and fuse the rankings into one.",
     )

@@ -1,6 +1,4 @@
-"""`retriever=fused`: each query, or the queries of each rewriter, searched by itself, and the
-rankings fused.
-"""
+"""`retriever=fused`: queries are searched for one by one, or rewriter by rewriter, then fused."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ Fusion = Literal["linear", "weighted_rrf", "rrf", "nested_rrf"]
 
 @dataclass(kw_only=True, eq=False)
 class FusedRetriever(Retriever):
-    """Search for the queries of each rewriter by themselves, with any retriever, and fuse the rankings into one.
+    """Search for the queries of each rewriter by themselves, and fuse the rankings into one.
 
     The queries of one rewriter (`Query.source`, which `rewriter=ensemble` sets) belong together and
     are searched at once, as its author meant them; a query without a source is searched by itself.
@@ -95,7 +93,7 @@ class FusedRetriever(Retriever):
         return [Hit(passages[id_], fused[id_]) for id_ in best]
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """What the base says."""
+        """Return what the base says."""
         return self.base.explain(queries)
 
     def _fuse_scores(
@@ -124,7 +122,7 @@ class FusedRetriever(Retriever):
         return reciprocal_rank_fusion(rankings, self.rrf_k, self._weigh(given, rankings))
 
     def _rank(self, group: Group, found: Mapping[Unit, Sequence[Hit]]) -> list[str]:
-        """The ranking of a rewriter: its search's, or its searches' fused."""
+        """Rank what a rewriter's search found, or what its searches found together."""
         rankings = [_list_ids(found[unit]) for unit in group.units]
         if len(rankings) == 1:
             return rankings[0]
@@ -132,7 +130,7 @@ class FusedRetriever(Retriever):
         return sorted(fused, key=lambda id_: (-fused[id_], id_))
 
     def _weigh(self, weights: Sequence[float], rankings: Sequence[Sequence[str]]) -> list[float]:
-        """The weights of rankings, with their agreement where it counts."""
+        """Weigh rankings by their weights, and by their agreement where it counts."""
         if not self.agreement:
             return list(weights)
         agreements = measure_agreement(rankings)
@@ -145,14 +143,15 @@ class FusedRetriever(Retriever):
 
 
 Unit = tuple[Query, ...]
-"""Queries that are searched at once. The heaviest has the weight 1, so that equal ones of two
-rewriters are one.
+"""Queries that are searched for at once.
+
+The heaviest has the weight 1, so that equal units of two rewriters are one.
 """
 
 
 @dataclass(frozen=True)
 class Group:
-    """The searches of one rewriter, the weight of each as a share of the heaviest, and the weight of all of them."""
+    """The searches of one rewriter, their weights relative to the heaviest, and its weight."""
 
     units: tuple[Unit, ...]
     shares: tuple[float, ...]
@@ -179,15 +178,16 @@ def group_queries(queries: Sequence[Query], *, apart: bool = False) -> list[Grou
 def _make_group(queries: Sequence[Query], apart: bool) -> Group:
     units: dict[object, list[Query]] = {}
     for number, query in enumerate(queries):
-        units.setdefault(number if apart and query.search == "any" else "together", []).append(
-            query
-        )
+        is_alone = apart and query.search == "any"
+        units.setdefault(number if is_alone else "together", []).append(query)
     heaviest = [max(abs(query.weight) for query in unit) for unit in units.values()]
-    scaled = [
-        tuple(replace(query, weight=query.weight / weight, source="") for query in unit)
-        for unit, weight in zip(units.values(), heaviest, strict=True)
-    ]
-    return Group(tuple(scaled), tuple(weight / max(heaviest) for weight in heaviest), max(heaviest))
+    scaled = []
+    for unit, weight in zip(units.values(), heaviest, strict=True):
+        scaled.append(
+            tuple(replace(query, weight=query.weight / weight, source="") for query in unit)
+        )
+    shares = tuple(weight / max(heaviest) for weight in heaviest)
+    return Group(tuple(scaled), shares, max(heaviest))
 
 
 def _list_ids(hits: Sequence[Hit]) -> list[str]:

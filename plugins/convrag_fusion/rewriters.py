@@ -1,6 +1,4 @@
-"""`rewriter=ensemble`: the queries of several rewriters; `rewriter=reformulate`: one of five kinds,
-by an LLM.
-"""
+"""Several rewriters together (`rewriter=ensemble`), and five kinds of queries by an LLM."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +15,7 @@ _PLACES = ("first", "second", "third", "fourth", "fifth")
 
 
 class EnsembleRewriter(Rewriter):
-    """Give the queries of up to five rewriters, weighted: rewrites that fail in different ways help each other.
+    """Give the weighted queries of up to five rewriters, which fail in different ways.
 
     `rewriter.first=condense rewriter.second=mmr rewriter.third=null` chooses two;
     `rewriter.second.lambda_=.5` sets a parameter of one. All of them rewrite at once, and each
@@ -58,11 +56,8 @@ class EnsembleRewriter(Rewriter):
             place: rewriter for place, rewriter in zip(_PLACES, chosen, strict=True) if rewriter
         }
         given = [1.0] * len(self.of) if weights is None else list(weights)
-        if (
-            len(given) != len(self.of)
-            or not any(given)
-            or not all(w >= 0 and isfinite(w) for w in given)
-        ):
+        are_weights = any(given) and all(weight >= 0 and isfinite(weight) for weight in given)
+        if len(given) != len(self.of) or not are_weights:
             each = ", ".join(self.of)
             raise ConfigError(
                 f"rewriter.weights={given}: name a weight for each of {each}: 0 or more, one above 0"
@@ -70,7 +65,7 @@ class EnsembleRewriter(Rewriter):
         self.weights = dict(zip(self.of, map(float, given), strict=True))
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The queries of the rewriters in their order, and what each of them did."""
+        """Return the queries of the rewriters in their order, and what each of them did."""
         rewrites = self._ask_all(question)
         queries = [
             replace(
@@ -92,11 +87,11 @@ class EnsembleRewriter(Rewriter):
 
 
 def _ask(rewriter: Rewriter, question: Question) -> Rewrite:
-    """The rewrite; the question and the reason where there is none."""
+    """Return the rewrite; the question and the reason where there is none."""
     try:
         rewrite = rewriter.rewrite(question)
-    except (RunStopped, ImportError):  # a library that cannot be imported is a defect: no fallback
-        raise
+    except (RunStopped, ImportError):
+        raise  # a library that cannot be imported is a defect: no fallback
     except Exception as error:
         return Rewrite.of(question.text, fallback=f"{type(error).__name__}: {error}")
     if not any(query.text.strip() for query in rewrite.queries):
@@ -105,12 +100,12 @@ def _ask(rewriter: Rewriter, question: Question) -> Rewrite:
 
 
 def _join(name: str, source: str) -> str:
-    """The source of a query: an ensemble in an ensemble names its own rewriters ("second/first")."""
+    """Name the source of a query; a nested ensemble names its own rewriters ("second/first")."""
     return f"{name}/{source}" if source else name
 
 
 def _describe(rewrite: Rewrite) -> dict[str, Any]:
-    """What a rewriter did, for the trace."""
+    """Describe what a rewriter did, for the trace."""
     described: dict[str, Any] = {"queries": [query.text for query in rewrite.queries]}
     if rewrite.trace:
         described["trace"] = dict(rewrite.trace)
@@ -121,7 +116,7 @@ def _describe(rewrite: Rewrite) -> dict[str, Any]:
 
 @dataclass(kw_only=True, eq=False)
 class ReformulateRewriter(Rewriter):
-    """Ask the LLM for one of five kinds of queries, which complement each other in `rewriter=ensemble`.
+    """Ask the LLM for one of five kinds of queries, for use in `rewriter=ensemble`.
 
     "standalone" changes as little as possible; "keywords" are the words that a relevant passage has
     to contain; "entities" names every person, product and term in full, with other names for them;
@@ -158,7 +153,7 @@ class ReformulateRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM; none for a first question that is only to be made stand-alone."""
+        """Ask the LLM; nothing is asked to make a first question stand alone."""
         if self.kind == "standalone" and not question.history and not question.profile:
             return Rewrite.of(question.text)
         return self.llm_rewriter.rewrite(

@@ -1,6 +1,4 @@
-"""MMR cluster rewriting: rewrite a question from sentences of the history, chosen by clustering and
-MMR.
-"""
+"""MMR cluster rewriting: a question is rewritten from diverse sentences of the history."""
 
 from convrag import Register, hookimpl
 
@@ -12,6 +10,5 @@ def convrag_register(register: Register) -> None:
         "rewriter",
         "mmr",
         "convrag_mmr.rewriter:MMRRewriter",
-        "Ask the LLM for a standalone question, showing it a few sentences of the "
-        "history, relevant and diverse (MMR).",
+        "Ask the LLM for a standalone question, given diverse sentences of the history (MMR).",
     )

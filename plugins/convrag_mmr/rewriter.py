@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _QUESTION_WORDS = frozenset(
     """
-    am are can could did do does had has have how is may might must shall should was were what when where which who
-    whom whose why will would
+    am are can could did do does had has have how is may might must shall should was were what
+    when where which who whom whose why will would
     """.split()  # noqa: SIM905
 )
 _END_MARKS = (".", "?", "!", "…", "。", "？", "！", "؟", "।")
@@ -47,7 +47,7 @@ _DECIMALS = (
 
 @dataclass(kw_only=True, eq=False)
 class MMRRewriter(Rewriter):
-    """Ask the LLM for a standalone question, showing it a few sentences of the history, relevant and diverse (MMR).
+    """Ask the LLM for a standalone question, given diverse sentences of the history (MMR).
 
     The history's sentences are clustered into topics. The sentences nearest to each topic's
     centroid are candidates. Of these, maximal marginal relevance selects those that are similar to
@@ -108,7 +108,7 @@ class MMRRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM; none for a first turn, nor where the history has no sentences."""
+        """Ask the LLM; nothing is asked in a first turn, or where the history has no sentences."""
         found = extract_sentences(question.history, self.min_words)
         if not found:
             return Rewrite.of(
@@ -133,8 +133,9 @@ class MMRRewriter(Rewriter):
     def _select(
         self, question: str, texts: list[str], embedder: Embedder
     ) -> tuple[list[int], list[int], list[int]]:
-        """Each text's cluster, the positions of the representatives, and those of the selected
-        texts, best first.
+        """Return each text's cluster, the representatives, and the selected texts, best first.
+
+        Texts are given by their positions.
         """
         from convrag.sdk.search.diversity import compute_similarities, select_by_mmr
 
@@ -149,8 +150,9 @@ class MMRRewriter(Rewriter):
         return labels, candidates.tolist(), selected.tolist()
 
     def _add_question(self, rewrite: Rewrite, question: Question) -> Rewrite:
-        """The LLM's rewrite, post-processed if asked for, and beside it the question, unless the
-        two are equal.
+        """Add the question to the LLM's rewrite, which is post-processed if asked for.
+
+        Where the two are equal, one is enough.
         """
         if rewrite.fallback:
             return rewrite
@@ -179,7 +181,7 @@ class CachingEmbedder(Embedder):
         self.fingerprint = embedder.fingerprint
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """The embedder's rows, (n, d) float32; queries are embedded each time."""
+        """Embed texts, (n, d) float32; queries are embedded each time."""
         if query or not texts:
             return self.embedder.embed(texts, query=query)
         return embed_new(self.embedder, texts, self.vectors)
@@ -188,7 +190,7 @@ class CachingEmbedder(Embedder):
 def select_representatives(
     rows: NDArray[np.float32], labels: Sequence[int], most: int
 ) -> NDArray[np.int64]:
-    """The positions of each cluster's rows that are nearest to its centroid, in rising order.
+    """Find the rows of each cluster that are nearest to its centroid: positions in rising order.
 
     Args:
         rows: (n, d) unit or zero rows.
@@ -217,8 +219,9 @@ def select_representatives(
 
 
 def format_question(text: str) -> str:
-    """Single spaces, a capital at the beginning, and an end mark: "?" after a question, "." after
-    anything else.
+    """Format a text as a question: single spaces, a capital at the beginning, and an end mark.
+
+    The mark is "?" after a question, and "." after anything else.
 
     A text that has an end mark keeps it, also before closing quotes and brackets.
     """
@@ -230,16 +233,14 @@ def format_question(text: str) -> str:
 
 
 def _why_no_sentences(question: Question) -> str:
-    """Why there are no sentences to select from."""
+    """Say why there are no sentences to select from."""
     if question.number == 1:
         return "first_turn"
     return "no_sentences" if question.history else "no_history"
 
 
 def _number_as_in_conversation(found: Sequence[Sentence], question: Question) -> Sequence[Sentence]:
-    """The sentences with the numbers of their turns in the whole conversation; 0 for a turn that a
-    memory has made.
-    """
+    """Number the turns of sentences as in the whole conversation; 0 for a memory's own turn."""
     if question.before_memory is None:
         return found
     numbers = {turn.id: number for number, turn in enumerate(question.before_memory, 1)}
@@ -254,8 +255,9 @@ def _make_trace(
     candidates: Sequence[int],
     selected: Sequence[int],
 ) -> dict[str, Any]:
-    """The seed's intermediate record. Sentences are in the conversation's order, selected ones in
-    that of selection.
+    """Make the seed's intermediate record.
+
+    Sentences are in the conversation's order, selected ones in the order of their selection.
     """
     units = [
         {**unit._asdict(), "cluster_id": label} for unit, label in zip(found, labels, strict=True)
@@ -277,21 +279,22 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # The words of thanks, apologies, offers of help and "I could not find this". A sentence of these
 # alone is filler.
 _FILLER_WORDS = """
-a about absolutely afraid again all also am and answer answers any anything apologies apologise apologize appreciate
-are as ask asking assist at available based be but by bye can can't cannot certainly clarify context correct could
-couldn't course day definitely detail details didn't do document documents does doesn't don't else enough exactly feel
-find fine for found free further glad good goodbye great happy have haven't hello help helpful helps hesitate hi hope
-however i i'd i'll i'm i've if in indeed information interesting is isn't it it's just know knowledge let like may me
-mention mentioned might more much my no not of oh ok okay on or other passage passages perfect please pleasure problem
-provide provided question questions really right say so sorry specific sure tell text thank thanks that that's the
-there this to too unable unfortunately very want was welcome well what whether will with wonderful would yes you you'd
-you're your
+a about absolutely afraid again all also am and answer answers any anything apologies apologise
+apologize appreciate are as ask asking assist at available based be but by bye can can't cannot
+certainly clarify context correct could couldn't course day definitely detail details didn't do
+document documents does doesn't don't else enough exactly feel find fine for found free further
+glad good goodbye great happy have haven't hello help helpful helps hesitate hi hope however i i'd
+i'll i'm i've if in indeed information interesting is isn't it it's just know knowledge let like
+may me mention mentioned might more much my no not of oh ok okay on or other passage passages
+perfect please pleasure problem provide provided question questions really right say so sorry
+specific sure tell text thank thanks that that's the there this to too unable unfortunately very
+want was welcome well what whether will with wonderful would yes you you'd you're your
 """
 _FILLER = frozenset(_FILLER_WORDS.split())
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer, or a user's whole utterance; `speaker` is "user" or "agent", `turn` counts from 1."""
+    """A sentence of an answer (speaker "agent"), or a user's utterance; turns count from 1."""
 
     sentence: str
     speaker: str
@@ -299,7 +302,7 @@ class Sentence(NamedTuple):
 
 
 def extract_sentences(turns: Iterable[Turn], min_words: int) -> list[Sentence]:
-    """The sentences of a history in order, without short ones, the agent's filler, and repetitions.
+    """List the sentences of a history in order, without short ones, filler and repetitions.
 
     Args:
         turns: the history.
@@ -317,7 +320,7 @@ def extract_sentences(turns: Iterable[Turn], min_words: int) -> list[Sentence]:
 
 
 def is_filler(sentence: str) -> bool:
-    """Whether a sentence is courtesy only; "Sure, the Moon is 384,400 km away" is not."""
+    """Tell whether a sentence is courtesy only; "Sure, the Moon is 384,400 km away" is not."""
     words = _WORD.findall(sentence.lower().replace("’", "'"))
     return bool(words) and all(word in _FILLER for word in words)
 
@@ -325,7 +328,7 @@ def is_filler(sentence: str) -> bool:
 def group_by_turn(
     selected: Sequence[Sentence], turns: Sequence[Turn], *, last_exchange: bool = True
 ) -> list[dict[str, Any]]:
-    """Selected sentences as exchanges, oldest first.
+    """Group selected sentences as exchanges, oldest first.
 
     Args:
         selected: the sentences, in the conversation's order.
@@ -354,8 +357,9 @@ def group_by_turn(
 
 
 def list_utterances(exchanges: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Exchanges as a list of utterances that are not empty: `turn`, `speaker` ("User" or
-    "Assistant") and `text`.
+    """List the utterances of exchanges that are not empty: `turn`, `speaker` and `text`.
+
+    The speaker is "User" or "Assistant".
     """
     return [
         {"turn": exchange["turn"], "speaker": role.capitalize(), "text": exchange[role]}

@@ -2,7 +2,6 @@
 reads.
 """
 
-import json
 import logging
 import re
 import time
@@ -19,11 +18,9 @@ from convrag.sdk.search.frequencies import (
     count_document_frequencies,
 )
 from convrag.sdk.text.analysis import find_stems
-from convrag.sdk.text.clarification import refers_back
 from convrag.sdk.text.sentences import shorten_by_clauses, split_sentences
-from convrag_offline.answering import History, answer, find_missing_words, rewrite
+from convrag_offline.answering import answer, rewrite
 from convrag_offline.nuggets import tag_nuggets
-from convrag_offline.question_writing import find_prose, write_question
 
 log = logging.getLogger(__name__)
 
@@ -138,57 +135,6 @@ def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies)
     return "\n".join(list(dict.fromkeys(filter(_ASKS.search, subjects)))[:count])
 
 
-_SAME = 0.6
-"""The share of the shorter answer's content words that the other one has, where both say the same.
-"""
-
-_ELLIPSIS = re.compile(r"^(?:and|but|so|what about|how about|why not)\b", re.IGNORECASE)
-
-
-def solve(
-    question: str, title: str, passage: str, history: History, frequencies: DocumentFrequencies
-) -> str:
-    """JSON with the sentence of the passage that covers most of the question; empty where none
-    covers anything.
-
-    Of equal sentences the first is taken. A question about the title is answered by the first
-    sentence.
-
-    Args:
-        question: in the conversation.
-        title: of the passage.
-        passage: its text.
-        history: the conversation before the question, oldest exchange first.
-        frequencies: tell rare words from common ones.
-    """
-    added = " ".join(find_missing_words(question, history, frequencies))
-    weights = frequencies.weigh_question(find_stems(question))
-    extra = frequencies.weigh_question(find_stems(added))
-    sentences = find_prose(passage)
-    scores = [
-        (add_weights(stems, weights), add_weights(stems, extra))
-        for stems in map(find_stems, sentences)
-    ]
-    best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
-    if best is None or (not any(scores[best]) and not find_stems(title) & weights.keys()):
-        return json.dumps({"answer": ""})
-    return json.dumps({"answer": sentences[best]}, ensure_ascii=False)
-
-
-def compare(question: str, answer: str, other: str, frequencies: DocumentFrequencies) -> str:
-    """JSON that says whether two answers have most words in common."""
-    one, two = sorted((find_stems(answer), find_stems(other)), key=len)
-    return json.dumps({"same": bool(one) and len(one & two) >= _SAME * len(one)})
-
-
-def judge_clarity(question: str, frequencies: DocumentFrequencies) -> str:
-    """JSON that says whether a question names what it is about, and refers to nothing said before."""
-    clear = (
-        not refers_back(question) and not _ELLIPSIS.match(question) and bool(find_stems(question))
-    )
-    return json.dumps({"clear": clear})
-
-
 def keep_wording(text: str, frequencies: DocumentFrequencies) -> str:
     """Task "fluency" without a language model: the text as it is."""
     return text
@@ -201,10 +147,6 @@ _TASKS: dict[str, Callable[..., str]] = {
     "summarize": summarize,
     "fluency": keep_wording,
     "suggest": suggest,
-    "question": write_question,
-    "solve": solve,
-    "compare": compare,
-    "alone": judge_clarity,
 }
 TASK_NAMES = frozenset(_TASKS)
 

@@ -1,5 +1,4 @@
-"""`task=questions`: an evaluation set of multi-turn conversations, written from the passages of any
-data set.
+"""`task=questions`: an evaluation set of conversations, written from passages of any data set.
 
 * `task`: the task, from its parameters to the files and the report.
 * `conversation`: writes a conversation, turn by turn.
@@ -16,6 +15,6 @@ def convrag_register(register: Register) -> None:
         "task",
         "questions",
         "convrag_questions.task:QuestionsTask",
-        "Write an evaluation set from your documents: conversations, the passages that "
-        "answer, and reference answers.",
+        "Write an evaluation set from your documents; without a language model, known-"
+        "item questions.",
     )

@@ -1,6 +1,4 @@
-"""Plans conversations, writes each turn by turn about passages that answer it, and writes the files
-of all.
-"""
+"""Plans of conversations, their turns about passages that answer them, and their files."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ from convrag.sdk.files import open_atomically
 from convrag.sdk.identity import file_hash, hash_text
 from convrag.sdk.output.progress import track
 from convrag.sdk.search.corpus import Corpus
-from convrag_questions.question import STYLES, Counts, Kind, QuestionWriter, WrittenTurn, has_quote
+from convrag_questions.question import STYLES, Counts, Kind, Writer, WrittenTurn, has_quote
 
 MIN_WORDS = 20
 """A passage with fewer words says too little to be asked about."""
@@ -29,7 +27,7 @@ _ROUNDS = 20  # conversations about one document, at most
 
 @dataclass(frozen=True)
 class Plan:
-    """A conversation to write: its id, and the passages that it may be about, in the order of their document."""
+    """A conversation to write, and the passages that it may be about, in their document's order."""
 
     id: str
     domain: str
@@ -57,9 +55,7 @@ class Outline:
                 self.documents.setdefault(name_document(passage), []).append(position)
 
     def read_passages(self, document: str, start: int) -> tuple[Passage, ...]:
-        """Read the passages of a document from one of them on, up to `AHEAD`; after the last comes
-        the first.
-        """
+        """Read up to `AHEAD` passages of a document from one on; the first follows the last."""
         positions = self.documents[document]
         order = [
             positions[(start + offset) % len(positions)]
@@ -78,8 +74,9 @@ class Outline:
 
 
 def plan_conversations(outlines: Mapping[str, Outline], seed: int) -> Iterator[Plan]:
-    """Yield conversations to write: each document of each domain once before any comes again, in
-    random order.
+    """Yield conversations to write, each document of each domain once before any comes again.
+
+    The order is random.
 
     Args:
         outlines: domain -> its documents.
@@ -105,13 +102,13 @@ def plan_conversations(outlines: Mapping[str, Outline], seed: int) -> Iterator[P
 
 
 def name_document(passage: Passage) -> str:
-    """The document that a passage is from; its own id where nothing says so."""
+    """Name the document that a passage is from; its own id where nothing says so."""
     named = passage.metadata.get("document")
     return named if isinstance(named, str) and named else passage.url or passage.title or passage.id
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text has enough words, and mostly letters: no table of numbers, no list of links."""
+    """Tell whether a text has enough words, mostly of letters: not a table, not a list of links."""
     letters = sum(map(str.isalpha, text))
     visible = len(text) - sum(map(str.isspace, text))
     enough = len(text.split()) >= MIN_WORDS or (
@@ -129,7 +126,7 @@ def _alternate(orders: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]
 
 
 def draw(*names: str) -> int:
-    """A number that looks random, and is the same each time for the same names."""
+    """Draw a number that looks random, and is the same each time for the same names."""
     text = "\0".join(names)
     return int.from_bytes(
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
@@ -171,7 +168,7 @@ class ConversationWriter:
 
     def __init__(
         self,
-        writer: QuestionWriter,
+        writer: Writer,
         retriever: Retriever,
         outlines: Mapping[str, Outline],
         turns: int,
@@ -182,9 +179,7 @@ class ConversationWriter:
         self.kinds = plan_kinds(turns)
 
     def write(self, plan: Plan) -> WrittenConversation:
-        """Write a conversation; it is shorter where its documents give no more questions. Raises
-        RunStopped.
-        """
+        """Write a conversation, shorter where its documents give no more. Raises RunStopped."""
         made = WrittenConversation(plan.id, plan.domain)
         ahead = plan.passages
         for kind in self.kinds:
@@ -220,30 +215,29 @@ class ConversationWriter:
         return self._write_turn("topic_shift", self._find_related(made), made)
 
     def _find_related(self, made: WrittenConversation) -> list[Passage]:
-        """Passages of other documents that the retriever finds for the last one, beginning with any
-        of them.
+        """Find passages of other documents that are related to the last passage.
+
+        The list begins with any of those that the retriever finds.
 
         The first would be the same for all conversations about a passage.
         """
-        last, seen = made.turns[-1], {name_document(turn.passage) for turn in made.turns}
+        last = made.turns[-1]
+        seen = {name_document(turn.passage) for turn in made.turns}
         query = Query(
             f"{last.passage.title} {last.quote}".strip(), turn_id=made.id, domain=made.domain
         )
         documents = self.outlines[made.domain].documents
         hits = self.retriever.retrieve([query], _RELATED)
-        found = [
-            hit.passage
-            for hit in hits
-            if (name := name_document(hit.passage)) in documents and name not in seen
-        ]
-        passages = [passage for passage in found if is_prose(passage.text)]
+        passages = []
+        for hit in hits:
+            document = name_document(hit.passage)
+            if document in documents and document not in seen and is_prose(hit.passage.text):
+                passages.append(hit.passage)
         start = draw(made.id, "shift") % len(passages) if passages else 0
         return [*passages[start:], *passages[:start]]
 
     def _find_relevant(self, domain: str, turn: WrittenTurn) -> list[Passage]:
-        """The passage of a turn, and its neighbours that hold the same sentence, since passages may
-        overlap.
-        """
+        """Return the passage of a turn, and passages that overlap it with the same sentence."""
         outline = self.outlines[domain]
         document = name_document(turn.passage)
         positions = outline.documents.get(document, [])
@@ -260,9 +254,7 @@ _NEIGHBOURS = 500  # passages of a document that are searched for the same sente
 
 
 def plan_kinds(turns: int) -> list[Kind]:
-    """The kinds of a conversation's questions: with four or more, it changes its topic in the
-    middle.
-    """
+    """Plan the kinds of a conversation's questions: one of four or more changes its topic."""
     follow_ups: list[Kind] = ["follow_up"] * (turns - 1)
     kinds: list[Kind] = ["opening", *follow_ups]
     if turns >= 4:
@@ -271,7 +263,7 @@ def plan_kinds(turns: int) -> list[Kind]:
 
 
 def _skip_used(ahead: Sequence[Passage], turns: Sequence[WrittenTurn]) -> tuple[Passage, ...]:
-    """The passages to go on with: the last one first, unless it has answered enough questions."""
+    """Return the passages to go on with: the last one first, unless it has answered enough."""
     last = turns[-1].passage
     ids = [passage.id for passage in ahead]
     rest = tuple(ahead[ids.index(last.id) :]) if last.id in ids else (last, *ahead)
@@ -283,9 +275,7 @@ _TEXTS = (CONVERSATIONS, QRELS, REWRITES)
 
 
 def check_folder(folder: Path) -> None:
-    """Raise ConfigError where a folder holds files that are not as task=questions wrote them:
-    somebody edited them.
-    """
+    """Raise ConfigError where somebody edited the files that task=questions wrote to a folder."""
     if folder.exists() and not folder.is_dir():
         raise ConfigError(
             f"task.path={folder}: this is a file; name the folder that the questions are written to"
@@ -341,7 +331,7 @@ def write_files(
 
 
 def format_turn_id(conversation: WrittenConversation, number: int) -> str:
-    """The id of a turn, counted from 1, as dataset=jsonl makes it."""
+    """Format the id of a turn, counted from 1, as dataset=jsonl makes it."""
     return f"{conversation.id}<::>{number}"
 
 

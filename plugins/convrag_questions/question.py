@@ -1,6 +1,4 @@
-"""One question of a conversation: proposals of the language model, and the checks that one of them
-must pass.
-"""
+"""A question of a conversation: the model's proposals, and the checks that one must pass."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, field_validator
 
@@ -19,7 +17,7 @@ from convrag.sdk.llm.structured_output import UnreadableReply, ask_json
 M = TypeVar("M", bound=BaseModel)
 
 Kind = Literal["opening", "follow_up", "topic_shift"]
-"""What a question is to its conversation."""
+"""The place of a question in its conversation."""
 
 STYLES = ("what", "how", "when", "which", "why", "how many", "who", "what if", "is it", "where")
 """How questions begin. Each turn has one of them, so that the questions about a passage differ."""
@@ -54,7 +52,7 @@ class WrittenTurn:
 
 @dataclass
 class Counts:
-    """What became of the proposals: reason of refusal -> how many; and calls that brought no reply."""
+    """The numbers of proposals by outcome: reason of refusal -> how many; and failed calls."""
 
     accepted: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -71,8 +69,17 @@ class Counts:
         self.first_failure = self.first_failure or other.first_failure
 
 
+class Writer(Protocol):
+    """A writer of a conversation's questions: a language model, or known-item questions."""
+
+    def write(
+        self, kind: Kind, style: str, passage: Passage, history: Sequence[Exchange], counts: Counts
+    ) -> WrittenTurn | None:
+        """Write the next question of a conversation, which a passage answers; None without one."""
+
+
 class Refused(Exception):
-    """A proposal is not good; the message is the reason, as the language model and the user read it."""
+    """A refused proposal; the message is the reason, for the language model and the user."""
 
 
 class QuestionWriter:
@@ -92,8 +99,7 @@ class QuestionWriter:
     def write(
         self, kind: Kind, style: str, passage: Passage, history: Sequence[Exchange], counts: Counts
     ) -> WrittenTurn | None:
-        """Write the next question of a conversation, which a passage answers; None where no
-        proposal is good.
+        """Write the next question about a passage; None where no proposal is good.
 
         Args:
             kind: of the question.
@@ -198,7 +204,9 @@ class Proposal(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _clean(cls, value: Any) -> Any:
-        return " ".join(value.split()) if isinstance(value, str) else "" if value is None else value
+        if isinstance(value, str):
+            return " ".join(value.split())
+        return "" if value is None else value
 
 
 class Solution(BaseModel):
@@ -232,8 +240,9 @@ _WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
 
 
 def list_words(text: str) -> list[str]:
-    """The words of a text, without case, accents of typing and punctuation; each sign of a script
-    without spaces.
+    """List the words of a text, without case, typographic variants and punctuation.
+
+    In scripts without spaces, each sign is a word.
     """
     plain = unicodedata.normalize("NFKC", text).casefold()
     return [
@@ -244,14 +253,15 @@ def list_words(text: str) -> list[str]:
 
 
 def has_quote(text: str, quote: str) -> bool:
-    """Whether a text has the words of a quote, in a row."""
+    """Tell whether a text has the words of a quote, in a row."""
     wanted = list_words(quote)
     return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(list_words(text))} "
 
 
 def count_copied_words(question: str, passage: str) -> int:
-    """The most words in a row that a question shares with a passage."""
-    asked, text = list_words(question), f" {' '.join(list_words(passage))} "
+    """Count the most words in a row that a question shares with a passage."""
+    asked = list_words(question)
+    text = f" {' '.join(list_words(passage))} "
     longest = 0
     for start in range(len(asked)):
         while (
@@ -263,12 +273,12 @@ def count_copied_words(question: str, passage: str) -> int:
 
 
 def are_alike(one: str, other: str) -> bool:
-    """Whether two texts have the same words, in the same order."""
+    """Tell whether two texts have the same words, in the same order."""
     return list_words(one) == list_words(other)
 
 
 def _is_unspaced(word: str) -> bool:
-    """Whether a word is of a script that writes no spaces between words (Chinese, Japanese, Thai)."""
+    """Tell whether a word's script has no spaces between words (Chinese, Japanese, Thai)."""
     return any(
         "\u3040" <= sign <= "\u30ff" or "\u4e00" <= sign <= "\u9fff" or "\u0e00" <= sign <= "\u0e7f"
         for sign in word

@@ -22,7 +22,7 @@ from convrag.sdk.types import Usage
 if TYPE_CHECKING:
     from convrag.sdk.tasks.turns import Wiring
     from convrag_questions.conversation import ConversationWriter, Outline, WrittenConversation
-    from convrag_questions.question import Counts, Kind
+    from convrag_questions.question import Counts, Kind, Writer
 
 _PLANS = (
     5  # plans per conversation that is wanted, at most: not every document gives a conversation
@@ -31,17 +31,20 @@ _PLANS = (
 
 @dataclass(kw_only=True, eq=False)
 class QuestionsTask(Task):
-    """Write an evaluation set from your documents: conversations, the passages that answer, and reference answers.
+    """Write an evaluation set from your documents; without a language model, known-item questions.
 
     `task=questions dataset=documents dataset.path=~/handbook llm=claude` writes the folder
     questions/, and says which command compares rewriters on it. The language model plays a user who
     opens a conversation, asks follow-ups with pronouns and ellipses, and changes the topic. Each
     question is checked: its answer rests on a sentence of the passage, a second call finds the same
     answer in the passage, a follow-up cannot be understood without the conversation, and no
-    question copies the passage's wording. With llm=extractive, rules write the questions: they are
-    easier than people's. Documents take turns, so that all kinds of them are asked about. The same
-    command again after an interruption pays for no reply twice. docs/data.md shows how to use the
-    files.
+    question copies the passage's wording.
+
+    Without a language model (llm=extractive) the questions are known-item questions: the heading of
+    a passage and three rare words of one of its sentences, a follow-up without the heading. They
+    are easier than people's. Documents take turns, so that all kinds of them are asked about.
+    Replies are cached, so the same command goes on after an interruption at no further cost.
+    docs/data.md shows how to use the files.
 
     Args:
         path: the folder to write.
@@ -80,15 +83,16 @@ class QuestionsTask(Task):
         self.prompt_templates = self.templates
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Write the files and say what is in them; 3 where there are fewer conversations than
-        wanted, 1 without any.
+        """Write the files and say what is in them.
+
+        Returns 0, 3 where there are fewer conversations than wanted, or 1 without any.
         """
         from convrag.sdk.output.console import make_console
         from convrag.sdk.output.progress import show_step
         from convrag.sdk.storage import UsageMeter
         from convrag.sdk.tasks.turns import Wiring
         from convrag_questions.conversation import ConversationWriter, check_folder, write_files
-        from convrag_questions.question import Counts, Prompts, QuestionWriter
+        from convrag_questions.question import Counts
 
         console = make_console()
 
@@ -99,23 +103,24 @@ class QuestionsTask(Task):
         wiring = Wiring(config)
         for group in ("dataset", "llm", "retriever"):
             wiring.get(group)
-        self._check_tasks(wiring)
         wiring.check()
         wiring.prepare(show_step)
         outlines = self._read_outlines(wiring)
-        questions = QuestionWriter(
-            wiring.get("llm"), Prompts(*self.templates), {"temperature": self.temperature}
+        writer = ConversationWriter(
+            self._make_writer(wiring), wiring.get("retriever"), outlines, self.turns
         )
-        writer = ConversationWriter(questions, wiring.get("retriever"), outlines, self.turns)
         made: list[WrittenConversation] = []
-        meter, counts, stopped = UsageMeter(), Counts(), ""
+        meter = UsageMeter()
+        counts = Counts()
+        stopped = ""
         try:
             with meter.measure_stage("questions"):
                 for each in self._write_conversations(
                     writer, outlines, read_settings(config).workers
                 ):
                     counts.add(each.counts)
-                    made += [each] if each.turns else []
+                    if each.turns:
+                        made.append(each)
         except RunStopped as error:
             stopped = str(error)
         if made:
@@ -129,25 +134,26 @@ class QuestionsTask(Task):
         for line in list_results(made, counts, meter.usage.get("questions", Usage())):
             say(line)
         if wiring.get("llm").tasks is not None:
-            say(RULES)
+            say(KNOWN_ITEM)
         if made:
             say(f"Written: {self.path}. To compare rewriters on these questions:")
             dataset = wiring.describe_choice("dataset").partition("=")[2]
             say(f"  {format_command(wiring.command.overrides, self.path, dataset)}")
         return self._tell_shortfall(len(made), counts, stopped, say)
 
-    def _check_tasks(self, wiring: Wiring) -> None:
-        """Raise ConfigError where the llm goes by rules, and has none for these prompts."""
-        known = wiring.get("llm").tasks
-        names = [template.task for template in self.templates]
-        if known is not None and not set(names) <= set(known):
-            raise ConfigError(
-                f"{wiring.describe_choice('llm')} cannot write questions: choose llm=extractive, or a language model "
-                "(llm=litellm llm.model=...)"
-            )
+    def _make_writer(self, wiring: Wiring) -> Writer:
+        """Choose who writes the questions: the language model, or known-item questions without."""
+        from convrag.sdk.search.frequencies import count_document_frequencies
+        from convrag_questions.known_item import KnownItemWriter
+        from convrag_questions.question import Prompts, QuestionWriter
+
+        llm = wiring.get("llm")
+        if llm.tasks is None:
+            return QuestionWriter(llm, Prompts(*self.templates), {"temperature": self.temperature})
+        return KnownItemWriter(count_document_frequencies(wiring.get("dataset"), wiring.store))
 
     def _read_outlines(self, wiring: Wiring) -> dict[str, Outline]:
-        """The documents of each domain. Raises ConfigError where there is nothing to ask about."""
+        """Read the documents of each domain. Raises ConfigError where there are none."""
         from convrag.sdk.search.corpus import Corpus
         from convrag_questions.conversation import MIN_WORDS, Outline
 
@@ -164,8 +170,9 @@ class QuestionsTask(Task):
     def _write_conversations(
         self, writer: ConversationWriter, outlines: dict[str, Outline], workers: int
     ) -> Iterator[WrittenConversation]:
-        """Yield conversations, those without turns among them, until there are as many as wanted,
-        or no more plans.
+        """Yield conversations until there are as many as wanted, or no more plans.
+
+        Conversations without turns are among them.
 
         It ends early where the language model brings nothing that can be used. Plans are taken in
         their order, whatever is reused, so that the same command writes the same conversations.
@@ -174,14 +181,18 @@ class QuestionsTask(Task):
         from convrag_questions.conversation import plan_conversations
 
         plans = islice(plan_conversations(outlines, self.seed), _PLANS * self.conversations)
-        missing, useful = self.conversations, True
-        while missing and useful and (batch := list(islice(plans, missing))):
+        missing = self.conversations
+        useful = True
+        while missing and useful:
+            batch = list(islice(plans, missing))
             useful = False
             for each in map_parallel(
                 writer.write, batch, "conversations", total=len(batch), workers=workers
             ):
-                missing -= bool(each.turns)
-                useful = useful or bool(each.counts.accepted or each.counts.refused)
+                if each.turns:
+                    missing -= 1
+                if each.counts.accepted or each.counts.refused:
+                    useful = True
                 yield each
 
     def _tell_shortfall(
@@ -208,11 +219,12 @@ _KINDS: dict[Kind, str] = {
     "topic_shift": "topic shift",
 }
 
-RULES = (
-    "Rules wrote these questions, in English, from the sentences of the passages: they share their words, so that "
-    "searching by words finds them easily. A language model writes harder ones: llm=litellm llm.model=..."
+KNOWN_ITEM = (
+    "These are known-item questions, written without a language model: headings and rare words of "
+    "the passages, so that searching by words finds them easily. A language model writes harder "
+    "ones: llm=litellm llm.model=..."
 )
-"""What must be known of questions that no language model wrote."""
+"""The note that is printed with questions that no language model wrote."""
 
 
 def list_results(
@@ -262,7 +274,7 @@ def list_example(conversation: WrittenConversation) -> Iterator[str]:
 
 
 def format_command(overrides: Sequence[str], path: Path, dataset: str) -> str:
-    """The command that compares rewriters on the questions.
+    """Format the command that compares rewriters on the questions.
 
     Args:
         overrides: of this command, from which the data set and how it is cut are taken.

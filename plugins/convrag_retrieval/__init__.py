@@ -1,5 +1,4 @@
-"""Search without a server: retrievers over the data set's own corpus, and rankers, by words, by
-vectors, or by both.
+"""Search without a server: retrievers over the data set's own corpus, and rankers.
 
 * corpora: what the retrievers share: the passages of a domain by position, and an index for each
   domain
@@ -19,15 +18,13 @@ def convrag_register(register: Register) -> None:
         "retriever",
         "bm25",
         "convrag_retrieval.bm25:BM25Retriever",
-        "Lexical search with BM25: fast, exact, without any model; the baseline of every "
-        "retrieval paper.",
+        "Search with BM25: fast, exact, without a model; the baseline of every retrieval paper.",
     )
     register(
         "retriever",
         "bm25_plain",
         "convrag_retrieval.bm25:BM25Retriever",
-        "Lexical search with BM25: fast, exact, without any model; the baseline of every "
-        "retrieval paper.",
+        "Search with BM25: fast, exact, without a model; the baseline of every retrieval paper.",
         words="plain",
     )
     register(
@@ -41,22 +38,19 @@ def convrag_register(register: Register) -> None:
         "retriever",
         "hybrid",
         "convrag_retrieval.hybrid:HybridRetriever",
-        "Search by words and by meaning at once, and fuse the two rankings: finds names "
-        "that vectors blur.",
+        "Search by words and by meaning at once, and fuse the two rankings.",
     )
     register(
         "retriever",
         "sparse_files",
         "convrag_retrieval.sparse_files:SparseFilesRetriever",
-        "Search with weighted tokens from two files, as a learned sparse model (SPLADE "
-        "and its like) gave them elsewhere.",
+        "Search with weighted tokens from files that a learned sparse model (SPLADE) has made.",
     )
     register(
         "ranker",
         "bm25",
         "convrag_retrieval.rankers:BM25Ranker",
-        "Score each text by the words that it shares with the query (rank-bm25): no "
-        "model, no download.",
+        "Score each text by the words that it shares with the query (rank-bm25), without a model.",
     )
     register(
         "ranker",

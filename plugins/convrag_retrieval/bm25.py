@@ -1,4 +1,4 @@
-"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has formulas and loop."""
+"""`retriever=bm25`: lexical search over the data set's corpora; bm25_index has the formulas."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _CODE = (
 
 @dataclass(kw_only=True, eq=False)
 class BM25Retriever(CorpusRetriever):
-    """Lexical search with BM25: fast, exact, without any model; the baseline of every retrieval paper.
+    """Search with BM25: fast, exact, without a model; the baseline of every retrieval paper.
 
     The formula is Lucene's, which gives no word a negative weight; others differ little (Kamphuis
     et al. 2020). A passage counts with its title and text; words are runs of two or more letters or
@@ -85,23 +85,21 @@ class BM25Retriever(CorpusRetriever):
         return index.make_hits(best)
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """`read_as`: the words that no passage has -> the nearest one that was searched for in
-        their place.
-        """
+        """Return `read_as`: words that no passage has -> the nearest word, searched for instead."""
         searched = choose_queries(queries, "lexical")
         index = self._open(searched[0].domain).rows if searched else None
         replaced = index.find_replacements([query.text for query in searched]) if index else {}
         return {"read_as": replaced} if replaced else {}
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
-        """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are
-        left out.
-        """
-        if not (searched := choose_queries(queries, "lexical")):
+        """Score given passages: id -> BM25 score; ids that the corpus lacks are left out."""
+        searched = choose_queries(queries, "lexical")
+        if not searched:
             return dict.fromkeys(ids, 0.0)
         index = self._open(searched[0].domain)
         positions = index.corpus.positions(ids)
-        texts, weights = [query.text for query in searched], [query.weight for query in searched]
+        texts = [query.text for query in searched]
+        weights = [query.weight for query in searched]
         scores = index.rows.score(texts, weights, list(positions.values()))
         return dict(zip(positions, scores.tolist(), strict=True))
 

@@ -1,5 +1,4 @@
-"""The BM25 index of one domain, memory-mapped: its words, their posting lists, the search for the
-best, and the build.
+"""The BM25 index of one domain, memory-mapped: words, posting lists, search and build.
 
 The formula is Lucene's (Kamphuis et al. 2020), as bm25s has it.
 """
@@ -32,7 +31,7 @@ _MANY = 100
 
 
 class BM25Index:
-    """A saved index, memory-mapped and never written to: any number of threads and processes may search it.
+    """A saved, memory-mapped index; many threads and processes may search it.
 
     Args:
         folder: where `build_index` saved it.
@@ -47,17 +46,14 @@ class BM25Index:
         self.languages: tuple[str, ...] = tuple(saved["languages"])
         self._analysis = replace(settings.analysis, languages=self.languages)
         self._numbers = {word: number for number, word in enumerate(saved["words"])}
-        spelt = (
-            self._numbers if self._analysis.form == "auto" else ()
-        )  # plain words are taken as they are
+        # plain words are taken as they are
+        spelt = self._numbers if self._analysis.form == "auto" else ()
         self._find_nearest = lru_cache(1024)(partial(find_nearest, words=spelt))
 
     def search(
         self, texts: Sequence[str], weights: Sequence[float], k: int
     ) -> list[tuple[int, float]]:
-        """Search for weighted queries: at most k (position, summed score), best first, ties by
-        position.
-        """
+        """Search for weighted queries: at most k (position, score), best first."""
         return self.postings.search(self._weigh_words(texts, weights), k)
 
     def score(
@@ -73,29 +69,25 @@ class BM25Index:
         words: dict[int, float] = {}
         for text, weight in zip(texts, weights, strict=True):
             for word, part in self._analysis.weigh(text):
-                if (number := self._numbers.get(word)) is None:
+                number = self._numbers.get(word)
+                if number is None:
                     number = self._numbers.get(self._find_nearest(word))
                 if number is not None:
                     words[number] = words.get(number, 0.0) + weight * part
         return words
 
     def find_replacements(self, texts: Iterable[str]) -> dict[str, str]:
-        """Find the words of queries that the index lacks: word -> the nearest one that it has,
-        where one is near.
-        """
-        unknown = {
-            word for text in texts for word in self._analysis.split(text, question=True)
-        } - self._numbers.keys()
-        return {word: near for word in sorted(unknown) if (near := self._find_nearest(word))}
+        """Find query words that the index lacks: word -> the nearest one that it has, if any."""
+        words = {word for text in texts for word in self._analysis.split(text, question=True)}
+        nearest = {word: self._find_nearest(word) for word in sorted(words - self._numbers.keys())}
+        return {word: near for word, near in nearest.items() if near}
 
 
 _BLOCK = 1 << 22
 
 
 def build_index(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
-    """Index the passages by position, and save the index into an empty folder. Raises ConfigError
-    without words.
-    """
+    """Index passages by position into an empty folder. Raises ConfigError without words."""
     analysis = settings.analysis.find(passage.content for passage in corpus.sample())
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     tokens, lengths, files = array("i"), array("q"), array("i")
@@ -143,21 +135,19 @@ def _put_terms(
     blocks = []
     for start in range(0, len(tokens), _BLOCK):
         block = tokens[start : start + _BLOCK]
-        ends = np.cumsum(counts[block])
-        blocks.append(
-            every[
-                np.repeat(firsts[block] - ends + counts[block], counts[block]) + np.arange(ends[-1])
-            ]
-        )
-    bounds = np.cumsum(np.concatenate([[0], counts[tokens]]))[
-        np.concatenate([[0], np.cumsum(lengths)])
-    ]
-    return np.concatenate(blocks), np.diff(bounds)
+        sizes = counts[block]
+        ends = np.cumsum(sizes)
+        shifts = np.repeat(firsts[block] - (ends - sizes), sizes)
+        blocks.append(every[shifts + np.arange(ends[-1])])
+    terms_before_token = np.cumsum(np.concatenate([[0], counts[tokens]]))
+    passage_starts = np.concatenate([[0], np.cumsum(lengths)])
+    return np.concatenate(blocks), np.diff(terms_before_token[passage_starts])
 
 
 def _share_out(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Say what each passage of n files counts, (n,): those of a file that has most count for as
-    many as all others.
+    """Return what each passage of n files counts, (n,).
+
+    The passages of a file that has most count for as many as all others.
     """
     rest = sizes.sum() - sizes
     return np.where((rest > 0) & (rest < sizes) & (sizes >= _MANY), rest / sizes, 1.0)
@@ -166,9 +156,7 @@ def _share_out(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
 def _describe(
     languages: Sequence[str], names: Iterable[str], sizes: NDArray[np.int64]
 ) -> Iterator[str]:
-    """Say what a user should know of the passages: a language that nothing is known of, a file that
-    has most.
-    """
+    """Say what a user should know: an unknown language, or a file that has most passages."""
     for language in languages:
         if not is_known(language):
             yield f"no stop words or stems are known for the language {language!r}: its words are found as written"

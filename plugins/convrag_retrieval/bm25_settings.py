@@ -1,4 +1,4 @@
-"""What decides how `retriever=bm25` finds and weighs words."""
+"""Settings of `retriever=bm25`: how words are found and weighed."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from convrag.sdk.text.analysis import Analysis
 
 @dataclass(frozen=True)
 class BM25Settings:
-    """The parameters that decide what an index holds; see BM25Retriever. With the corpus they are its key."""
+    """The parameters of BM25Retriever that, with the corpus, are the key of an index."""
 
     k1: float
     b: float

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class PositionedCorpus(Corpus):
-    """A corpus that also finds the position of a passage by its id; an index knows passages by their positions."""
+    """A corpus that also finds the position of a passage by its id, as an index needs."""
 
     def positions(self, ids: Sequence[str]) -> dict[str, int]:
         """Look up positions: id -> position, in the order of `ids`; unknown ids are left out."""
@@ -31,7 +31,7 @@ class PositionedCorpus(Corpus):
 
 @dataclass(frozen=True)
 class DomainIndex:
-    """The index of one domain: the passages, what finds their positions, and what was built, in a sentence."""
+    """The index of a domain: its passages, what finds positions, and a sentence about the build."""
 
     corpus: PositionedCorpus
     rows: Any
@@ -45,7 +45,7 @@ class DomainIndex:
 
 @dataclass
 class BuildCounts:
-    """What a build did: the passages whose texts it knew from earlier builds, new ones, and those that are gone."""
+    """The numbers of passages that a build knew, added and removed."""
 
     kept: int = 0
     new: int = 0
@@ -62,7 +62,8 @@ class BuildCounts:
         """
         total = f"{corpus.domain}: {len(corpus):,} passage{'' if len(corpus) == 1 else 's'}"
         counted = ((self.kept, "kept"), (self.new, done), (self.removed, "removed"))
-        if not (parts := [f"{count:,} {what}" for count, what in counted if count]):
+        parts = [f"{count:,} {what}" for count, what in counted if count]
+        if not parts:
             return f"{total} {'is' if len(corpus) == 1 else 'are'} in the index already"
         sentence = f"{total}: {', '.join(parts)}"
         log.info("Index built of %s", sentence)
@@ -102,8 +103,9 @@ class CorpusRetriever(Retriever):
         return [self._open(domain).about for domain in self.dataset.domains()]
 
     def _open(self, domain: str) -> DomainIndex:
-        """The index of a domain, loaded at its first use; many threads may ask. An error is not
-        kept.
+        """Return the index of a domain, loaded at its first use; many threads may ask.
+
+        An error is not cached.
         """
         with self._locks.setdefault(domain, threading.Lock()):
             if domain not in self._loaded:
@@ -116,8 +118,9 @@ class CorpusRetriever(Retriever):
 
 
 def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> str:
-    """Name a series of indexes, in which each supersedes the one before when the passages of a
-    domain have changed.
+    """Name a series of indexes, each of which supersedes the one before.
+
+    A new one is built when the passages of a domain have changed.
 
     Args:
         name: of the retriever.

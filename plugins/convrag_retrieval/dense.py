@@ -54,12 +54,11 @@ class DenseRetriever(CorpusRetriever):
         return index.make_hits(index.rows.search(vector, k))
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
-        """Score given passages, retrieved or not: id -> cosine; ids that the corpus lacks are left
-        out.
-        """
+        """Score given passages: id -> cosine; ids that the corpus lacks are left out."""
         import numpy as np
 
-        if (vector := combine_vectors(self.embedder, choose_queries(queries, "dense"))) is None:
+        vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
+        if vector is None:
             return dict.fromkeys(ids, 0.0)
         index = self._open(queries[0].domain)
         positions = index.corpus.positions(ids)

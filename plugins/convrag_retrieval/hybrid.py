@@ -18,16 +18,16 @@ from convrag.sdk.search.fusion import (
 
 @dataclass(kw_only=True, eq=False)
 class HybridRetriever(Retriever):
-    """Search by words and by meaning at once, and fuse the two rankings: finds names that vectors blur.
+    """Search by words and by meaning at once, and fuse the two rankings.
 
-    Both retrievers get the weighted queries as they are, and each combines them in its own way. The
-    candidates are the best `depth` of either. `fusion=linear` brings their scores to one scale,
-    from 0 for the worst candidate of this query to 1 for the best, and adds them up; a passage that
-    one of the retrievers did not find is scored by it all the same, where it can (bm25 and dense
-    do; for others it comes last). `fusion=adaptive` does so with weights that follow from the two
-    rankings of a query: one whose best passages stand out from the other candidates counts more.
-    `fusion=rrf` goes by ranks alone: safer where scores cannot be compared, worse where one
-    retriever is the weaker.
+    Words find names that vectors blur. Both retrievers get the weighted queries as they are, and
+    each combines them in its own way. The candidates are the best `depth` of either.
+    `fusion=linear` brings their scores to one scale, from 0 for the worst candidate of this query
+    to 1 for the best, and adds them up; a passage that one of the retrievers did not find is scored
+    by it all the same, where it can (bm25 and dense do; for others it comes last).
+    `fusion=adaptive` does so with weights that follow from the two rankings of a query: one whose
+    best passages stand out from the other candidates counts more. `fusion=rrf` goes by ranks alone:
+    safer where scores cannot be compared, worse where one retriever is the weaker.
 
     Args:
         lexical: searches by words; `retriever.lexical=...` chooses another.
@@ -57,11 +57,8 @@ class HybridRetriever(Retriever):
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
         if not self.reads_conversation:
             return self.retrieve(queries, k)
-        return self._fuse(
-            queries,
-            k,
-            [partial(each.retrieve_for, question) for each in (self.lexical, self.dense)],
-        )
+        sides = [partial(each.retrieve_for, question) for each in (self.lexical, self.dense)]
+        return self._fuse(queries, k, sides)
 
     def _fuse(
         self, queries: Sequence[Query], k: int, sides: Iterable[Callable[..., list[Hit]]]
@@ -70,24 +67,31 @@ class HybridRetriever(Retriever):
         found = [find(queries, depth) for find in sides]
         passages = {hit.passage.id: hit.passage for hits in found for hit in hits}
         if self.fusion == "rrf":
-            fused = reciprocal_rank_fusion(
-                [[hit.passage.id for hit in hits] for hits in found], self.rrf_k
-            )
+            rankings = [[hit.passage.id for hit in hits] for hits in found]
+            fused = reciprocal_rank_fusion(rankings, self.rrf_k)
         else:
-            ranked = zip((self.lexical, self.dense), found, strict=True)
-            scores = [
-                score_candidates(retriever, queries, hits, passages, depth)
-                for retriever, hits in ranked
-            ]
-            scaled = [*map(normalise_scores, scores)]
-            weights = [self.weight, 1 - self.weight]
-            if self.fusion == "adaptive":
-                means = [sum(each.values()) / (len(each) or 1) for each in scaled]
-                weights = [weight * (1 - mean) for weight, mean in zip(weights, means, strict=True)]
-            fused = add_scores(scaled, weights)
+            fused = self._fuse_scores(queries, found, list(passages), depth)
         best = sorted(fused, key=lambda id_: (-fused[id_], id_))[: max(k, 0)]
         return [Hit(passages[id_], fused[id_]) for id_ in best]
 
+    def _fuse_scores(
+        self,
+        queries: Sequence[Query],
+        found: Sequence[Sequence[Hit]],
+        ids: Sequence[str],
+        depth: int,
+    ) -> dict[str, float]:
+        """Add up both sides' scores of the candidates, scaled to 0 to 1 and weighted."""
+        scaled = []
+        for retriever, hits in zip((self.lexical, self.dense), found, strict=True):
+            scores = score_candidates(retriever, queries, hits, ids, depth)
+            scaled.append(normalise_scores(scores))
+        weights = [self.weight, 1 - self.weight]
+        if self.fusion == "adaptive":
+            means = [sum(scores.values()) / (len(scores) or 1) for scores in scaled]
+            weights = [weight * (1 - mean) for weight, mean in zip(weights, means, strict=True)]
+        return add_scores(scaled, weights)
+
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """What the search by words says."""
+        """Return what the search by words says."""
         return self.lexical.explain(queries)

@@ -1,6 +1,4 @@
-"""`ranker=bm25` and `ranker=embedding`: texts are scored by the words that they share with the
-query, or by vectors.
-"""
+"""`ranker=bm25` and `ranker=embedding`: texts are scored by common words, or by vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class BM25Ranker(Ranker):
-    """Score each text by the words that it shares with the query (rank-bm25): no model, no download.
+    """Score each text by the words that it shares with the query (rank-bm25), without a model.
 
     The texts are each other's corpus: a word counts the more, the fewer of them have it.
 
@@ -84,7 +82,6 @@ class EmbeddingRanker(Ranker):
             return np.zeros(0)
         vector = self.embedder.embed([query], query=True)[0].astype(np.float64)
         rows = self.embedder.embed(texts).astype(np.float64)
-        scores: NDArray[np.float64] = (rows * vector).sum(
-            axis=1
-        )  # unlike a matrix product, the same for equal rows
+        # unlike a matrix product, this sum is the same for equal rows
+        scores: NDArray[np.float64] = (rows * vector).sum(axis=1)
         return scores

@@ -29,7 +29,7 @@ class _Rows(NamedTuple):
 
 
 class SparseFilesRetriever(CorpusRetriever):
-    """Search with weighted tokens from two files, as a learned sparse model (SPLADE and its like) gave them elsewhere.
+    """Search with weighted tokens from files that a learned sparse model (SPLADE) has made.
 
     A line of the files is `{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}`, with the id of a
     passage or a turn. A query is looked up by its `"text"`, or by the id of its turn where the
@@ -63,17 +63,18 @@ class SparseFilesRetriever(CorpusRetriever):
         index = self._open(searched[0].domain)
         words: dict[int, float] = defaultdict(float)
         for query in searched:
-            for token, weight in self.query_file.get_vector(
-                query, is_only=len(searched) == 1
-            ).items():
-                if (number := index.rows.tokens.get(token)) is not None:
+            vector = self.query_file.get_vector(query, is_only=len(searched) == 1)
+            for token, weight in vector.items():
+                number = index.rows.tokens.get(token)
+                if number is not None:
                     words[number] += weight * query.weight
         return index.make_hits(index.rows.postings.search(words, k))
 
     def _load(self, domain: str) -> DomainIndex:
         from convrag.sdk.search.postings import Postings
 
-        corpus, counts = PositionedCorpus(self.dataset, domain, self.store), BuildCounts()
+        corpus = PositionedCorpus(self.dataset, domain, self.store)
+        counts = BuildCounts()
         code = hash_modules(
             __name__, "convrag.sdk.search.postings", "convrag.sdk.search.sparse_vectors"
         )

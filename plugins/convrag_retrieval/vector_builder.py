@@ -1,5 +1,4 @@
-"""Builds the vectors of a domain's passages: earlier builds give what they have, the rest is
-embedded in batches.
+"""Builds of the vectors of a domain's passages: vectors of earlier builds are reused.
 
 What earlier and interrupted builds have is known by the hashes of the texts.
 """
@@ -56,7 +55,7 @@ class VectorBuilder:
     series: str
     shards: InitVar[str]
     counts: BuildCounts = field(default_factory=BuildCounts)
-    """What `build` did."""
+    """The numbers of passages that `build` reused, embedded and removed."""
 
     def __post_init__(self, shards: str) -> None:
         self._shards = Shards(self.store.path / SHARDS / f"{[*self.families, 'none'][0]}-{shards}")
@@ -65,8 +64,9 @@ class VectorBuilder:
         )
 
     def build(self, folder: Path) -> None:
-        """Write the vectors, row by position, into an empty folder. What was embedded is kept if it
-        is interrupted.
+        """Write the vectors, row by position, into an empty folder.
+
+        When it is interrupted, what was embedded is kept.
         """
         self._texts = TextPositions(self.corpus.hash_texts())
         self._rows: StoredRows | None = None
@@ -93,9 +93,7 @@ class VectorBuilder:
                 self._shards.remove()
 
     def _read_known(self) -> Iterator[tuple[NDArray[np.bytes_], NDArray[np.float32]]]:
-        """Yield the vectors that earlier builds of this embedder have, with the hashes of their
-        texts.
-        """
+        """Yield the vectors of earlier builds with this embedder, and the hashes of their texts."""
         for family in self.families:
             with closing(find_earlier(self.store, family, self._newest)) as folders:
                 for folder in folders:
@@ -149,7 +147,9 @@ _HASH = "S16"
 
 
 class TextPositions:
-    """The positions of texts in a corpus, by their hashes (see `Corpus.hash_texts`). Equal texts have several.
+    """The positions of texts in a corpus by their hashes (see `Corpus.hash_texts`).
+
+    Equal texts have several positions.
 
     Args:
         hashes: (n,) the hash of each text.
@@ -161,9 +161,7 @@ class TextPositions:
         self._sorted = self.hashes[self._order]
 
     def match(self, hashes: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Find the texts of another list: (pairs,) places in that list, and (pairs,) positions
-        here.
-        """
+        """Find texts of another list: (pairs,) places in that list, and (pairs,) positions here."""
         starts = np.searchsorted(self._sorted, hashes, side="left")
         counts = np.searchsorted(self._sorted, hashes, side="right") - starts
         places = np.repeat(np.arange(len(hashes)), counts)
@@ -176,8 +174,9 @@ class TextPositions:
 
 
 def find_earlier(store: Store, family: str, newest: Path | None) -> Generator[Path, None, None]:
-    """Yield the sound indexes whose names begin with a family, each held until the next is taken;
-    to be closed.
+    """Yield the sound indexes whose names begin with a family, each held until the next is taken.
+
+    The generator must be closed.
 
     The newest of the series comes first, since it has the most in common with the new one.
     """

@@ -1,5 +1,6 @@
-"""The vectors of a domain's passages: unit rows on disk as float32, float16 or int8, searched
-memory-mapped.
+"""Vectors of a domain's passages: unit rows on disk, searched memory-mapped.
+
+The rows are float32, float16 or int8.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ BLOCK = 1 << 16
 
 
 class Vectors:
-    """A saved matrix of unit rows, memory-mapped and never written to: any number of threads may search it.
+    """A saved, memory-mapped matrix of unit rows, never written to; many threads may search it.
 
     Args:
         folder: where `VectorBuilder` saved it.
@@ -92,7 +93,7 @@ class Vectors:
         self._block = block
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
-        """Search for a unit vector: k times (position, product), largest first, ties by position."""
+        """Search for a unit vector: k times (position, product), largest first."""
         positions = np.sort(self._shortlist(vector.astype(np.float32), k))
         scores = self.score(vector, positions)
         order = np.argsort(-scores, kind="stable")[:k]
@@ -101,8 +102,7 @@ class Vectors:
     def score(
         self, vector: NDArray[np.float64], positions: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Multiply the rows at `positions` with a vector, each summed in one order: equal rows
-        score exactly alike.
+        """Multiply the rows at `positions` with a vector, so that equal rows score exactly alike.
 
         A product of matrix and vector does not promise that: BLAS may sum a row in an order that
         depends on its place.
@@ -115,8 +115,9 @@ class Vectors:
         return np.concatenate(sums) if sums else np.zeros(0)
 
     def _shortlist(self, vector: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-        """Select the positions that can be among the k best: a few more than k, because float32
-        sums are rounded.
+        """Select the positions that can be among the k best.
+
+        They are a few more than k, because float32 sums are rounded.
         """
         slack = (
             len(vector) * np.finfo(np.float32).eps

@@ -1,12 +1,14 @@
-"""Rewriters that are not one of the five systems: baselines, query expansion, and rewriters of
-papers.
+"""Rewriters that belong to none of the five systems: baselines, query expansion, and papers.
 
-* `baselines`: rewriters without a model: none, all_questions, last_n, blend, weighted_history.
-* `full_history`: full_history, threshold and auto, the default.
-* `multi_query`, `themes`, `query_list`: several queries for one question; RAG-Fusion; theme words.
+* `auto`: the default: a language model's rewrite, or words of earlier turns.
+* `baselines`: the question alone, or with earlier questions.
+* `blend`, `weighted_history`, `utterances`: earlier utterances with small weights.
+* `full_history`, `threshold`: a language model writes a question that stands alone.
+* `multi_query`, `readings`: several queries for one question; RAG-Fusion.
+* `themes`: words of the conversation's themes.
 * `resolve`, `references`: a model replaces references ("it") by what they name.
-* `llm4cs`, `chiq`, `best_of_n`, `samples`, `asking`: rewriters of papers, under their published
-  names.
+* `llm4cs`, `chiq`, `best_of_n`: rewriters of papers, under their published names.
+* `reply_forms`, `parallel_requests`: what several of these share.
 """
 
 from convrag import Register, hookimpl
@@ -41,22 +43,19 @@ def _register_baselines(register: Register) -> None:
         "rewriter",
         "last_n",
         "convrag_rewriters.baselines:LastNRewriter",
-        "Search for the question and the questions of the last n exchanges, concatenated "
-        "into one query.",
+        "Search for the question and the questions of the last n exchanges as one query.",
     )
     register(
         "rewriter",
         "blend",
-        "convrag_rewriters.baselines:BlendRewriter",
-        "Search for the question and, with small weights, for the last questions and "
-        "answers: no LLM is called.",
+        "convrag_rewriters.blend:BlendRewriter",
+        "Search for the question and, with small weights, for the last questions and answers.",
     )
     register(
         "rewriter",
         "weighted_history",
-        "convrag_rewriters.baselines:WeightedHistoryRewriter",
-        "Search by words and by vectors in different ways, since the history helps them "
-        "in different forms.",
+        "convrag_rewriters.weighted_history:WeightedHistoryRewriter",
+        "Search for the history in one form by words, and in another by vectors.",
     )
     register(
         "rewriter",
@@ -67,16 +66,14 @@ def _register_baselines(register: Register) -> None:
     register(
         "rewriter",
         "threshold",
-        "convrag_rewriters.full_history:ThresholdRewriter",
-        "Ask the LLM for a stand-alone question, with the exchanges that are similar to "
-        "the question in the prompt.",
+        "convrag_rewriters.threshold:ThresholdRewriter",
+        "Ask the LLM for a stand-alone question, given the exchanges that are similar to it.",
     )
     register(
         "rewriter",
         "auto",
-        "convrag_rewriters.full_history:AutoRewriter",
-        "Rewrite with rewriter=full_history if the run's llm is a language model, else "
-        "with four rules together.",
+        "convrag_rewriters.auto:AutoRewriter",
+        "Rewrite with the language model if there is one, else search for earlier turns as well.",
     )
 
 
@@ -86,15 +83,15 @@ def _register_queries(register: Register) -> None:
         "rewriter",
         "multi_query",
         _MULTI_QUERY,
-        'Search for each reading of an ambiguous follow-up, by its weight: "Is it safe?" '
-        'after "aspirin or ibuprofen?".',
+        "Search for each reading of an ambiguous follow-up, weighted; or for aspects of a"
+        " question.",
     )
     register(
         "rewriter",
         "rag_fusion",
         _MULTI_QUERY,
-        'Search for each reading of an ambiguous follow-up, by its weight: "Is it safe?" '
-        'after "aspirin or ibuprofen?".',
+        "Search for each reading of an ambiguous follow-up, weighted; or for aspects of a"
+        " question.",
         kind="aspects",
         n=5,
     )
@@ -102,8 +99,7 @@ def _register_queries(register: Register) -> None:
         "rewriter",
         "themes",
         "convrag_rewriters.themes:ThemesRewriter",
-        "Add words of the conversation's themes to the queries of any rewriter, as one "
-        "query of small weight.",
+        "Add words of the conversation's themes to the queries of any rewriter, with small weight.",
     )
 
 
@@ -113,30 +109,26 @@ def _register_published(register: Register) -> None:
         "rewriter",
         "resolve",
         "convrag_rewriters.resolve:ResolveRewriter",
-        'Write out what a question refers to: "How high is it?" becomes "How high is the '
-        'Eiffel Tower?".',
+        'Replace references by what they name: "How high is it?" asks for the Eiffel Tower.',
     )
     register(
         "rewriter",
         "llm4cs",
         _LLM4CS,
-        "Sample rewrites and invented answers from a language model, and search for the "
-        "mean of their vectors (LLM4CS).",
+        "Search for the mean vector of sampled rewrites and invented answers (LLM4CS).",
     )
     register(
         "rewriter",
         "llm4cs_rewrites",
         _LLM4CS,
-        "Sample rewrites and invented answers from a language model, and search for the "
-        "mean of their vectors (LLM4CS).",
+        "Search for the mean vector of sampled rewrites and invented answers (LLM4CS).",
         prompting="rewrite",
     )
     register(
         "rewriter",
         "hyde",
         _LLM4CS,
-        "Sample rewrites and invented answers from a language model, and search for the "
-        "mean of their vectors (LLM4CS).",
+        "Search for the mean vector of sampled rewrites and invented answers (LLM4CS).",
         prompting="rewrite_then_response",
         n=8,
         max_tokens=512,
@@ -145,13 +137,11 @@ def _register_published(register: Register) -> None:
         "rewriter",
         "chiq",
         "convrag_rewriters.chiq:CHIQRewriter",
-        "Enhance the history in five ways by a language model, and rewrite the question "
-        "from the enhanced one (CHIQ).",
+        "Have a language model enhance the history in five ways, then rewrite the question (CHIQ).",
     )
     register(
         "rewriter",
         "best_of_n",
         "convrag_rewriters.best_of_n:BestOfNRewriter",
-        "Search for each of several rewrites, and keep the one whose first passages agree "
-        "best with the others'.",
+        "Search for each of several rewrites, and keep the one that agrees best with the others.",
     )

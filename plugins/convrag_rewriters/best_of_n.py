@@ -11,7 +11,7 @@ from convrag.sdk.search.fusion import measure_agreement
 
 @dataclass(kw_only=True, eq=False)
 class BestOfNRewriter(Rewriter):
-    """Search for each of several rewrites, and keep the one whose first passages agree best with the others'.
+    """Search for each of several rewrites, and keep the one that agrees best with the others.
 
     The rewrites are the queries of `base` by their source: the samples of rewriter=llm4cs, the
     rewriters of rewriter=ensemble. The agreement is the mean average overlap of a ranking with the
@@ -32,7 +32,7 @@ class BestOfNRewriter(Rewriter):
     depth: Annotated[int, Ge(1)] = 10
 
     def rewrite(self, question: Question) -> Rewrite:
-        """What the base asks, and a search for each rewrite; none where there is one rewrite."""
+        """Search for each rewrite of the base, and keep one; a single one is not searched for."""
         rewrite = self.base.rewrite(question)
         candidates: dict[object, list[Query]] = {}
         for number, query in enumerate(rewrite.queries):

@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from convrag import Query, Question, Rewrite
 from convrag.sdk.llm.json_stage import JsonRewriter
-from convrag_rewriters.asking import ask_all
+from convrag_rewriters.parallel_requests import ask_all
 
 ENHANCEMENTS = ("disambiguation", "expansion", "response", "switch", "summary")
 
 
 @dataclass(kw_only=True, eq=False)
 class CHIQRewriter(JsonRewriter):
-    """Enhance the history in five ways by a language model, and rewrite the question from the enhanced one (CHIQ).
+    """Have a language model enhance the history in five ways, then rewrite the question (CHIQ).
 
     The model makes the question unambiguous, expands the last answer, guesses an answer, says
     whether the topic has changed, and summarises the history, each by a request of its own. After a
@@ -46,7 +46,7 @@ class CHIQRewriter(JsonRewriter):
         self.wanted = ("rewrite", "search") if self.queries == "fusion" else (self.queries,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """Five requests at once, then one or two; none for a first question."""
+        """Send five requests at once, then one or two; none for a first question."""
         if not question.history and not question.profile:
             return Rewrite.of(question.text)
         enhanced, failures = self._ask_all(question, ENHANCEMENTS, {})
@@ -60,7 +60,7 @@ class CHIQRewriter(JsonRewriter):
         self, question: Question, steps: Sequence[str], enhanced: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, str]]:
         """Step -> the model's reply, and step -> what failed."""
-        from convrag_rewriters.samples import QuestionReply, SwitchReply, TextReply
+        from convrag_rewriters.reply_forms import QuestionReply, SwitchReply, TextReply
 
         forms: dict[str, Any] = {"switch": SwitchReply} | dict.fromkeys(
             ("expansion", "response", "summary"), TextReply

@@ -1,6 +1,4 @@
-"""`rewriter=llm4cs`, `rewriter=hyde`: sampled rewrites and answers of a language model, made one
-search.
-"""
+"""`rewriter=llm4cs` and `rewriter=hyde`: sampled rewrites and answers, searched for at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +8,12 @@ from annotated_types import Ge
 
 from convrag import Embedder, LLMError, Query, Question, Rewrite
 from convrag.sdk.llm.json_stage import JsonRewriter
-from convrag_rewriters.asking import ask_all
+from convrag_rewriters.parallel_requests import ask_all
 
 
 @dataclass(kw_only=True, eq=False)
 class LLM4CSRewriter(JsonRewriter):
-    """Sample rewrites and invented answers from a language model, and search for the mean of their vectors (LLM4CS).
+    """Search for the mean vector of sampled rewrites and invented answers (LLM4CS).
 
     "rewrite" samples rewrites; "rewrite_and_response" samples rewrites that come with an answer;
     "rewrite_then_response" asks for one rewrite and samples answers to it, which for single
@@ -64,11 +62,11 @@ class LLM4CSRewriter(JsonRewriter):
 
     @classmethod
     def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
-        """The embedder for self-consistency alone."""
+        """Use the embedder for self-consistency alone."""
         return name != "embedder" or bool(parameters["aggregation"] == "self_consistency")
 
     def rewrite(self, question: Question) -> Rewrite:
-        """A request for each sample; none for a first question of which only a rewrite is wanted."""
+        """Request each sample; nothing is asked where a first question only needs a rewrite."""
         if self.prompting == "rewrite" and not question.history and not question.profile:
             return Rewrite.of(question.text)
         trace: dict[str, Any] = {"prompt": self.template.hash}
@@ -92,7 +90,7 @@ class LLM4CSRewriter(JsonRewriter):
 
     def _sample(self, question: Question) -> tuple[list[str], list[str], list[str]]:
         """Rewrites, answers, and what failed. Raises LLMError where there is no rewrite."""
-        from convrag_rewriters.samples import BothReply, QuestionReply, TextReply
+        from convrag_rewriters.reply_forms import BothReply, QuestionReply, TextReply
 
         if self.prompting == "rewrite_then_response":
             text = question.text
@@ -103,9 +101,11 @@ class LLM4CSRewriter(JsonRewriter):
                 lambda n: self.ask(question, TextReply, n, step="response", standalone=text).text,
             )
             return [text], list(answers.values()), list(failures.values())
-        form, step = (
-            (QuestionReply, "rewrite") if self.prompting == "rewrite" else (BothReply, "both")
-        )
+        form: type[QuestionReply] = BothReply
+        step = "both"
+        if self.prompting == "rewrite":
+            form = QuestionReply
+            step = "rewrite"
         samples, failures = ask_all(range(self.n), lambda n: self.ask(question, form, n, step=step))
         if not samples:
             raise LLMError(failures[0])

@@ -1,6 +1,4 @@
-"""`rewriter=multi_query`: the readings of an ambiguous follow-up; `rewriter=rag_fusion`: the
-aspects of a question.
-"""
+"""`rewriter=multi_query` and `rewriter=rag_fusion`: readings and aspects of a question."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -13,15 +11,16 @@ from convrag.sdk.llm.json_stage import JsonRewriter
 
 @dataclass(kw_only=True, eq=False)
 class MultiQueryRewriter(JsonRewriter):
-    """Search for each reading of an ambiguous follow-up, by its weight: "Is it safe?" after "aspirin or ibuprofen?".
+    """Search for each reading of an ambiguous follow-up, weighted; or for aspects of a question.
 
-    A language model decides whether a question is ambiguous and writes its readings in the same
-    request. A question with one reading gives one query. With kind=aspects (RAG-Fusion) it writes
-    the question so that it stands alone, and queries that look at it from other sides. The weights
-    of queries add up to 1. Each has a source of its own, so that retriever=fused searches for it by
-    itself; fusion=rrf fuses the ranks, as RAG-Fusion does. Where the model's reply cannot be used,
-    the question is searched for as it stands, and the record says why. So is the first question of
-    a conversation, of which there is one reading; nothing is asked then.
+    After "aspirin or ibuprofen?", "Is it safe?" has two readings. A language model decides whether
+    a question is ambiguous and writes its readings in the same request. A question with one reading
+    gives one query. With kind=aspects (RAG-Fusion) it writes the question so that it stands alone,
+    and queries that look at it from other sides. The weights of queries add up to 1. Each has a
+    source of its own, so that retriever=fused searches for it by itself; fusion=rrf fuses the
+    ranks, as RAG-Fusion does. Where the model's reply cannot be used, the question is searched for
+    as it stands, and the record says why. So is the first question of a conversation, of which
+    there is one reading; nothing is asked then.
 
     Source: the wish of the seed perplexity_style_multi_turn.md; the words of ambiguity are from
     ClariQ (Aliannejadi et al. 2021), which asks the user instead. Aspects: Rackauckas 2024,
@@ -45,10 +44,8 @@ class MultiQueryRewriter(JsonRewriter):
         super().__post_init__()
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One request to the model (two where its reply cannot be read); none for the reading of a
-        first question.
-        """
-        from convrag_rewriters.query_list import ReadingsReply
+        """Ask the model for queries; nothing is asked for the reading of a first question."""
+        from convrag_rewriters.readings import ReadingsReply
 
         if self.kind == "readings" and not question.history and not question.profile:
             return Rewrite.of(question.text)

@@ -1,6 +1,4 @@
-"""The references of a question as a language model links them, and the question with them written
-out.
-"""
+"""References of a question as a language model links them, and the question without them."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +10,7 @@ from convrag import Turn
 
 
 class Reference(BaseModel):
-    """Words of the question, what stands in their place, and the number of the turn that says so, from 1."""
+    """Words of the question, what they stand for, and the turn that says so, counted from 1."""
 
     words: str = Field(min_length=1)
     stands_for: str = Field(min_length=1, max_length=400)
@@ -20,13 +18,13 @@ class Reference(BaseModel):
 
 
 class ReferencesReply(BaseModel):
-    """The reply of a language model that was asked for the references of a question; none where it stands alone."""
+    """The model's reply about the references of a question; none where it stands alone."""
 
     references: list[Reference]
 
 
 class Link(NamedTuple):
-    """A phrase of a question, `question[start:end]`, with its antecedent and the turn that names it."""
+    """A phrase of a question, `question[start:end]`, its antecedent, and the turn that names it."""
 
     start: int
     end: int
@@ -35,7 +33,7 @@ class Link(NamedTuple):
     turn_id: str
 
     def describe(self) -> dict[str, str]:
-        """The link for a trace."""
+        """Describe the link for a trace."""
         told = {
             "kind": "reference",
             "phrase": self.phrase,
@@ -58,7 +56,8 @@ def link_references(
     """
     links: list[Link] = []
     for reference in references:
-        words, antecedent = reference.words.strip(), " ".join(reference.stands_for.split())
+        words = reference.words.strip()
+        antecedent = " ".join(reference.stands_for.split())
         if not 1 <= reference.turn <= len(turns):
             raise ValueError(
                 f"it takes {words!r} from turn {reference.turn}, and there are {len(turns)} turns"
@@ -78,8 +77,9 @@ def link_references(
 
 
 def write_out(question: str, links: Iterable[Link]) -> str:
-    """Write the antecedents in the places of their phrases; one that begins the question begins
-    with a capital.
+    """Write the antecedents in the places of their phrases.
+
+    One that begins the question begins with a capital.
     """
     for link in reversed(list(links)):
         written = (

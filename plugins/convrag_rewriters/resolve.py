@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class ResolveRewriter(JsonRewriter):
-    """Write out what a question refers to: "How high is it?" becomes "How high is the Eiffel Tower?".
+    """Replace references by what they name: "How high is it?" asks for the Eiffel Tower.
 
     A language model says in one request which words of the question stand for what, and which turn
     says so. The rewrite is the question with these words replaced, and nothing else; the trace has
@@ -41,9 +41,7 @@ class ResolveRewriter(JsonRewriter):
     max_tokens: int | None = 400
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The resolved question, or the queries that the next rewriter makes of it. One request,
-        two at most.
-        """
+        """Replace references with one request, or two where the reply cannot be read."""
         from convrag_rewriters.references import ReferencesReply, link_references, write_out
 
         links: list[Link] = []

@@ -1,6 +1,4 @@
-"""`rewriter=themes`: the queries of any rewriter, and words of the conversation's themes with a
-small weight.
-"""
+"""`rewriter=themes`: adds words of the conversation's themes to the queries of any rewriter."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ Kind = Literal["lexical", "dense"]
 
 @dataclass(kw_only=True, eq=False)
 class ThemesRewriter(Rewriter):
-    """Add words of the conversation's themes to the queries of any rewriter, as one query of small weight.
+    """Add words of the conversation's themes to the queries of any rewriter, with small weight.
 
     The exchanges of the history are clustered, and each cluster is a theme. Half of its weight is
     its share of the exchanges, of which older ones count less, and half its share of the
@@ -67,20 +65,15 @@ class ThemesRewriter(Rewriter):
         self.weights: dict[Kind, float] = {"lexical": self.weight, "dense": self.dense}
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The base's queries, then the words of themes. New exchanges and the question are
-        embedded.
-        """
+        """Return the base's queries, then words of themes; new exchanges are embedded."""
         rewrite = self.base.rewrite(question)
         if not question.history:
             return rewrite
 
         try:
             themes = self._find_themes(question)
-        except (
-            RunStopped,
-            ImportError,
-        ):  # a library that cannot be imported is a defect: no fallback
-            raise
+        except (RunStopped, ImportError):
+            raise  # a library that cannot be imported is a defect: no fallback
         except Exception as error:
             reason = f"no themes: {type(error).__name__}: {error}"
             return replace(rewrite, fallback="; ".join(filter(None, (rewrite.fallback, reason))))
@@ -92,9 +85,7 @@ class ThemesRewriter(Rewriter):
         return replace(rewrite, queries=queries, trace=trace)
 
     def _find_themes(self, question: Question) -> list[Theme]:
-        """The themes of the history with their words; the one of the question first, at most
-        `themes`.
-        """
+        """Find the themes of the history, at most `themes`; the one of the question comes first."""
         import numpy as np
 
         texts = [f"{turn.question}\n{turn.answer}".strip() for turn in question.history]
@@ -118,18 +109,17 @@ class ThemesRewriter(Rewriter):
 def expand_queries(
     queries: Sequence[Query], text: str, weights: dict[Kind, float]
 ) -> tuple[Query, ...]:
-    """The queries, and a text of words with a weight for each kind of search, as a share of the
-    queries for it.
+    """Add a text of words to the queries, with a weight for each kind of search.
+
+    A weight is a share of the weight of the queries for that kind of search.
 
     Queries that no search was named for would be left out of a search that has a query of its own
     now: where none is for it, they become queries for both. Queries without a source are one group
     with the words, so that retriever=fused searches for them at once.
     """
     wanted = [kind for kind, weight in weights.items() if weight]
-    if any(
-        not any(query.search in ("any", kind) for query in queries if query.weight)
-        for kind in wanted
-    ):
+    searched = {query.search for query in queries if query.weight}
+    if any(not searched & {"any", kind} for kind in wanted):
         queries = [replace(query, search="any") for query in queries]
     own = [query if query.source else replace(query, source="themes") for query in queries]
     number = len(set(split_words(text)))
@@ -146,9 +136,7 @@ def expand_queries(
 
 
 def _measure(queries: Sequence[Query]) -> float:
-    """The length of the vector of words that the queries together are, each word of weight 1 in its
-    query.
-    """
+    """Compute the length of the vector that the words of all queries add up to."""
     weights: defaultdict[str, float] = defaultdict(float)
     for query in queries:
         for word in dict.fromkeys(split_words(query.text)):
@@ -157,7 +145,7 @@ def _measure(queries: Sequence[Query]) -> float:
 
 
 def _describe(theme: Theme, words: Sequence[str], question: Question) -> dict[str, Any]:
-    """A theme, for the trace."""
+    """Describe a theme for the trace."""
     return {
         "words": list(words),
         "turns": [question.history[place].id for place in theme.exchanges],
@@ -167,7 +155,7 @@ def _describe(theme: Theme, words: Sequence[str], question: Question) -> dict[st
 
 
 class Theme(NamedTuple):
-    """A group of exchanges: their places in the history, its words, the most telling first, and its weights.
+    """A group of exchanges: their places in the history, its words, best first, and its weights.
 
     `mass` is the number of its exchanges, older ones counting less; `resemblance` its cosine with
     the question, 0 or more; `weight` its share of both, of all themes.
@@ -181,29 +169,22 @@ class Theme(NamedTuple):
 
 
 def weigh_themes(themes: Sequence[Theme]) -> list[Theme]:
-    """The themes with their weights, which add up to 1: the one most like the question first, the
-    others by weight.
-    """
-    mass, resemblance = (
-        sum(values) for values in zip(*((t.mass, t.resemblance) for t in themes), strict=True)
-    )
-    weighed = [
-        each._replace(
-            weight=(each.mass / mass + each.resemblance / resemblance) / 2
-            if resemblance
-            else each.mass / mass
-        )
-        for each in themes
-    ]
+    """Weigh themes so that the weights add up to 1: the one most like the question comes first."""
+    mass = sum(theme.mass for theme in themes)
+    resemblance = sum(theme.resemblance for theme in themes)
+    weighed = []
+    for theme in themes:
+        weight = theme.mass / mass
+        if resemblance:
+            weight = (weight + theme.resemblance / resemblance) / 2
+        weighed.append(theme._replace(weight=weight))
     first = max(weighed, key=lambda each: (each.resemblance, each.weight))
     others = sorted((each for each in weighed if each is not first), key=lambda each: -each.weight)
     return [first, *others]
 
 
 def choose_words(themes: Sequence[Theme], known: str, most: int) -> list[tuple[Theme, list[str]]]:
-    """The words of each theme, as many as its weight allows of so many in all, without those of a
-    known text.
-    """
+    """Choose words of each theme in proportion to its weight, without those of a known text."""
     seen = set(stem_content_words(known))
     shares = [each.weight * most for each in themes]
     counts = [int(share) for share in shares]
@@ -225,8 +206,9 @@ def choose_words(themes: Sequence[Theme], known: str, most: int) -> list[tuple[T
 def find_telling_words(
     texts: Sequence[str], labels: Sequence[int], most: int
 ) -> Mapping[int, tuple[str, ...]]:
-    """Label -> the words of its texts that the others do not have as often (class-based TF-IDF,
-    Grootendorst 2022).
+    """Find the words that the texts of a label have more often than the others.
+
+    This is class-based TF-IDF (Grootendorst 2022).
 
     Args:
         texts: n texts.

@@ -32,7 +32,8 @@ from convrag_condense.rewriter import CondenseRewriter
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_dhrag.rewriter import DHRagRewriter
 from convrag_mmr.rewriter import MMRRewriter
-from convrag_rewriters.full_history import FullHistoryRewriter, ThresholdRewriter
+from convrag_rewriters.full_history import FullHistoryRewriter
+from convrag_rewriters.threshold import ThresholdRewriter
 from convrag_tasks.export_mtrag import list_messages
 from convrag_tasks.run_records import read_dataset_turns
 from toys import pipeline

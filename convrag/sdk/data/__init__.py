@@ -6,6 +6,7 @@
 * `trec`: lines of TREC files, and ids with percent-encoded blanks.
 * `utterances`: texts of several utterances, each with MTRAG's prefix.
 * `inspectorraget`: answers of several models with their marks, in files of InspectorRAGet.
+* `known_items`: known-item questions from headings and rare words, without a language model.
 * `question_sets`: an evaluation set in a folder, and which passages it is about.
 * `simulated`: conversations with a simulated user, each question made from the answers before it.
 * `transcript`: a conversation as Markdown, its numbered passages, and the names by which people

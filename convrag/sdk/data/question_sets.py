@@ -1,5 +1,4 @@
-"""An evaluation set in a folder: conversations, judgements, and which passages of a corpus they are
-about.
+"""An evaluation set in a folder: conversations, judgements, and the passages they are about.
 
 `task=questions` writes one, `dataset=questions` reads it. Passages are recognised by their text:
 one that has another id since its document has changed elsewhere is found again, and one that has
@@ -28,12 +27,12 @@ REWRITES = "rewrites.jsonl"
 """Each question as it would be asked without its conversation, as `rewriter=replay` reads them."""
 
 MANIFEST = "questions.json"
-"""What a `QuestionSet` holds."""
+"""The file that holds a `QuestionSet`."""
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """What belongs to the questions of a folder besides their texts.
+    """The manifest of a folder of questions.
 
     Args:
         corpora: domain -> fingerprint of the corpus at the time.

@@ -1,6 +1,4 @@
-"""Conversations whose user listens: each question is made when it is asked, from the answers before
-it.
-"""
+"""Conversations of a simulated user: each question is made from the answers before it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +15,7 @@ _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 
 
 class Fact(NamedTuple):
-    """What a user wants to learn.
+    """A fact that a user wants to learn.
 
     Args:
         text: the fact, as a statement.
@@ -31,13 +29,16 @@ class Fact(NamedTuple):
     again: str = ""
 
     def is_given(self, answer: str) -> bool:
-        """Whether an answer gives the fact, by its words: it has all its numbers, and supports each
-        of its sentences.
+        """Tell whether an answer gives the fact, by its words.
+
+        It must have all numbers of the fact, and support each of its sentences.
 
         Example:
             >>> fact = Fact("The Moon is 384,400 kilometres away.", "How far is it?")
-            >>> fact.is_given("It is 384,400 kilometres from us."), fact.is_given("It is some kilometres from us.")
-            (True, False)
+            >>> fact.is_given("It is 384,400 kilometres from us.")
+            True
+            >>> fact.is_given("It is some kilometres from us.")
+            False
         """
         sentences = judge_sentences(self.text, [answer], self.question)
         known = set(_NUMBER.findall(answer))
@@ -74,20 +75,18 @@ class PlayedConversation(Conversation):
     player: Callable[..., Iterator[Turn]] | None = field(default=None, compare=False, repr=False)
 
     def prompt_inputs(self, records: Iterable[TurnRecord]) -> dict[str, Any]:
-        """The inputs of prompts that speak of the goal and of what was said: goal, facts, answer,
-        history.
-        """
+        """Return inputs of prompts about the goal and the talk: goal, facts, answer, history."""
         facts, history = [fact.text for fact in self.facts], format_exchanges(map(to_turn, records))
         return {"goal": self.goal, "facts": facts, "answer": self.reached_by, "history": history}
 
     def is_reached(self, answers: Sequence[str]) -> bool:
-        """Whether answers have given all that the goal asks for, by their words."""
+        """Tell whether answers have given all that the goal asks for, by their words."""
         wanted = [Fact(self.reached_by, self.goal)] if self.reached_by else self.facts
         return all(any(map(fact.is_given, answers)) for fact in wanted)
 
 
 def ask_turns(conversation: Conversation, records: list[TurnRecord]) -> Iterator[Turn]:
-    """Yield the turns to ask; `records` must have that of each turn before the next one is taken."""
+    """Yield the turns to ask; `records` must have each turn's record before the next is taken."""
     if isinstance(conversation, PlayedConversation) and conversation.player:
         return conversation.player(conversation, records)
     return iter(conversation.turns)

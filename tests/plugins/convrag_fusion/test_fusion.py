@@ -17,7 +17,8 @@ from convrag.turn.wiring import Wiring
 from convrag_fusion.retriever import FusedRetriever, group_queries
 from convrag_fusion.rewriters import EnsembleRewriter, ReformulateRewriter
 from convrag_retrieval.bm25 import BM25Retriever
-from convrag_rewriters.baselines import BlendRewriter, NoRewriter
+from convrag_rewriters.baselines import NoRewriter
+from convrag_rewriters.blend import BlendRewriter
 
 HISTORY = (
     Turn("c<::>1", "Who painted the Mona Lisa?", "Leonardo da Vinci painted it around 1503."),

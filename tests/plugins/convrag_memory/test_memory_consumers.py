@@ -35,13 +35,11 @@ from convrag_memory.recent import RecentMemory
 from convrag_memory.relevant import RelevantMemory
 from convrag_memory.summary import SummaryMemory
 from convrag_mmr.rewriter import MMRRewriter
-from convrag_rewriters.baselines import (
-    AllQuestionsRewriter,
-    BlendRewriter,
-    LastNRewriter,
-    WeightedHistoryRewriter,
-)
-from convrag_rewriters.full_history import FullHistoryRewriter, ThresholdRewriter
+from convrag_rewriters.baselines import AllQuestionsRewriter, LastNRewriter
+from convrag_rewriters.blend import BlendRewriter
+from convrag_rewriters.full_history import FullHistoryRewriter
+from convrag_rewriters.threshold import ThresholdRewriter
+from convrag_rewriters.weighted_history import WeightedHistoryRewriter
 from toys import LetterEmbedder
 
 

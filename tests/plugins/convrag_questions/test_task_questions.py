@@ -47,7 +47,7 @@ def test_the_command_that_is_printed_runs_on_the_questions(
     }
     said = capsys.readouterr().out
     assert "3 conversations, " in said
-    assert "Rules wrote these questions" in said
+    assert "These are known-item questions, written without a language model" in said
     (command,) = (line for line in said.splitlines() if "python -m convrag" in line)
     _, _, _, _, rewriters, *data = shlex.split(command)
     assert rewriters == "rewriter=none,last_n,mmr"
@@ -56,6 +56,24 @@ def test_the_command_that_is_printed_runs_on_the_questions(
     assert summary.state == "ok"
     assert summary.overall["nDCG@5"] > 0.5
     assert "kind" in summary.slices
+
+
+def test_known_item_questions_are_headings_and_rare_words_of_the_passage(here: Path) -> None:
+    (here / "leave.md").write_text(
+        "# Handbook\n\n## Annual leave\n\nThe portal receives applications. Unused days lapse every "
+        "January unless the director extends their validity. Sabbaticals require seniority and a replacement.\n"
+    )
+    config = compose("dataset=documents", f"dataset.path={here}/leave.md", "tracker=none")
+    assert QuestionsTask(conversations=1, turns=2).execute(config, here / "run") == 0
+    (conversation,) = read_rows(here / "questions/conversations.jsonl")
+    opening, follow_up = conversation["turns"]
+    text = (here / "leave.md").read_text()
+    assert opening["question"].startswith("Annual leave ")
+    assert all(word in text for word in opening["question"].split())
+    assert all(word in opening["answer"] for word in opening["question"].split()[2:])
+    assert all(word in follow_up["answer"] for word in follow_up["question"].split())
+    standalone = read_rows(here / "questions/rewrites.jsonl")[1]["text"]
+    assert standalone == f"Annual leave {follow_up['question']}"
 
 
 def test_the_same_seed_writes_the_same_files(here: Path) -> None:
@@ -70,7 +88,7 @@ def test_files_that_somebody_edited_are_not_replaced(here: Path) -> None:
     config = compose("tracker=none")
     assert task.execute(config, here) == task.execute(config, here) == 0
     path = here / "questions/conversations.jsonl"
-    path.write_text(path.read_text().replace("?", "??"))
+    path.write_text(path.read_text().replace("question", "questions"))
     before = read_texts(here / "questions")
     with pytest.raises(
         ConfigError,
@@ -98,7 +116,7 @@ def test_passages_that_give_no_question_are_told(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "p.jsonl").write_text(
-        json.dumps({"_id": "p", "text": "Wait outside the door and then go in. " * 5}) + "\n"
+        json.dumps({"_id": "p", "text": "And so it is what it is, the door. " * 5}) + "\n"
     )
     assert QuestionsTask().execute(compose("dataset=jsonl", "dataset.corpus=p.jsonl"), here) == 1
     assert (
@@ -177,7 +195,7 @@ class TestWithServer:
         assert len(read_rows(here / "questions/conversations.jsonl")) == 3
         assert task.execute(self.compose(here, server), here) == 0
         assert len(server.requests) == distinct
-        assert "Rules wrote" not in said
+        assert "known-item" not in said
 
     def test_a_model_that_talks_is_counted_and_the_command_fails(
         self, here: Path, server: Server, capsys: pytest.CaptureFixture[str]

@@ -8,7 +8,8 @@ from convrag import Embedder, LLMError, Question, Turn
 from convrag.sdk.llm.rewriter import clean_reply
 from convrag.testing import RewriterContract
 from convrag_rewriters.baselines import AllQuestionsRewriter, LastNRewriter, NoRewriter
-from convrag_rewriters.full_history import FullHistoryRewriter, ThresholdRewriter
+from convrag_rewriters.full_history import FullHistoryRewriter
+from convrag_rewriters.threshold import ThresholdRewriter
 from toys import Says
 
 DOWN = LLMError("the server is down", provider="test")

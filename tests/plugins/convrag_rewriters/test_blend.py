@@ -6,7 +6,8 @@ from hypothesis import given, strategies as st
 
 from convrag import LLM, Completion, Prompt, Question, Turn
 from convrag.testing import RewriterContract
-from convrag_rewriters.baselines import BlendRewriter, NoRewriter
+from convrag_rewriters.baselines import NoRewriter
+from convrag_rewriters.blend import BlendRewriter
 
 
 class Wordless(LLM):

@@ -1,19 +1,12 @@
 import math
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from convrag import LLM, Completion, LLMError, Prompt, Query, Question, Rewrite, Rewriter, Turn
-from convrag.config.compose import compose
 from convrag.sdk.search.queries import choose_queries
 from convrag.testing import RewriterContract
-from convrag.turn.wiring import Wiring
-from convrag_clusterers.embeddings import KMeansClusterer
-from convrag_mmr.rewriter import MMRRewriter
-from convrag_offline.embedders import WordsEmbedder
-from convrag_rewriters.baselines import BlendRewriter, WeightedHistoryRewriter
-from convrag_rewriters.full_history import AutoRewriter, FullHistoryRewriter
+from convrag_rewriters.weighted_history import WeightedHistoryRewriter
 
 
 class Rules(LLM):
@@ -35,12 +28,6 @@ class Rules(LLM):
         return len(text.split())
 
 
-class Model(Rules):
-    @property
-    def tasks(self) -> None:
-        return None
-
-
 class Fails(Rules):
     def complete(self, prompt: Prompt) -> Completion:
         raise LLMError("no reply", provider="test")
@@ -57,29 +44,6 @@ class Named(Rewriter):
 class TestWeightedHistory(RewriterContract):
     def make(self) -> WeightedHistoryRewriter:
         return WeightedHistoryRewriter(llm=Rules("rewrite"))
-
-
-class TestAutoWithoutAModel(RewriterContract):
-    def make(self) -> AutoRewriter:
-        return AutoRewriter(
-            llm=Rules("rewrite"),
-            prompting=FullHistoryRewriter(llm=Rules("rewrite")),
-            weighing=WeightedHistoryRewriter(llm=Rules("rewrite")),
-            blending=BlendRewriter(),
-            selecting=MMRRewriter(
-                llm=Rules("rewrite"), embedder=WordsEmbedder(), clusterer=KMeansClusterer()
-            ),
-        )
-
-
-class TestAutoWithAModel(RewriterContract):
-    def make(self) -> AutoRewriter:
-        return make_auto(Model())
-
-
-def make_auto(llm: LLM) -> AutoRewriter:
-    rules = {"prompting": "model", "weighing": "words", "blending": "blend", "selecting": "mmr"}
-    return AutoRewriter(llm=llm, **{name: Named(text) for name, text in rules.items()})
 
 
 def turns(*texts: tuple[str, str]) -> tuple[Turn, ...]:
@@ -196,67 +160,6 @@ def test_an_llm_that_fails_leaves_the_words_and_says_why() -> None:
     rewritten = rewrite("its price?", turns(("tin?", "")), Fails("rewrite"))
     assert rewritten.text == "its price?"
     assert "no reply" in rewritten.fallback
-    assert "tin" in lexical(rewritten)
-
-
-def test_auto_goes_by_what_the_llm_is() -> None:
-    stage = make_auto(Model())
-    rewritten = stage.rewrite(Question("its price?"))
-    assert (rewritten.text, dict(rewritten.trace)) == (
-        "model",
-        {"by": "language model", "kept": "yes"},
-    )
-    assert len(rewritten.queries) == 1
-    assert "is a language model" in stage.note()
-
-
-def test_without_a_model_the_rules_have_equal_weights_together() -> None:
-    stage = make_auto(Rules())
-    rewritten = stage.rewrite(Question("its price?"))
-    expected = [
-        ("words", "weighing"),
-        ("model", "prompting"),
-        ("blend", "blending"),
-        ("mmr", "selecting"),
-    ]
-    assert [(query.text, query.source) for query in rewritten.queries] == expected
-    assert sum(query.weight for query in rewritten.queries) == pytest.approx(1)
-    assert rewritten.trace["by"] == "rules"
-    assert rewritten.trace["weighing"] == {"kept": "yes"}
-    assert "four rules" in stage.note()
-
-
-def test_auto_needs_neither_a_corpus_nor_a_model(tmp_path: Path) -> None:
-    (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "What is tin?"}\n')
-    data = [
-        "dataset=jsonl",
-        f"dataset.queries={tmp_path}/queries.jsonl",
-        f"store.path={tmp_path}/store",
-    ]
-    rewriter = Wiring(
-        compose("rewriter=auto", "embedder=minilm", "embedder.model=absent", *data)
-    ).get("rewriter")
-    rewriter.prepare()
-    history = turns(("What is tin?", "Tin is a soft metal."))
-    rewritten = rewriter.rewrite(Question("What does it cost?", history=history))
-    assert {query.source for query in rewritten.queries} == {
-        "weighing",
-        "prompting",
-        "blending",
-        "selecting",
-    }
-
-
-def test_a_rule_of_auto_that_had_to_give_up_says_so() -> None:
-    stage = AutoRewriter(
-        llm=Rules(),
-        prompting=FullHistoryRewriter(llm=Fails("rewrite")),
-        weighing=WeightedHistoryRewriter(llm=Fails("rewrite")),
-        blending=BlendRewriter(),
-        selecting=BlendRewriter(),
-    )
-    rewritten = stage.rewrite(Question("its price?", history=turns(("tin?", "A metal."))))
-    assert rewritten.fallback.count("no reply") == 1
     assert "tin" in lexical(rewritten)
 
 

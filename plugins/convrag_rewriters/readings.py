@@ -23,8 +23,9 @@ class ReadingsReply(BaseModel):
     readings: list[ReadingReply] = Field(min_length=1)
 
     def weigh_readings(self, question: str, most: int) -> list[tuple[str, float]]:
-        """The different readings with weights that add up to 1, heaviest first, at most so many;
-        one if unambiguous.
+        """Return different readings, heaviest first, with weights that add up to 1.
+
+        An unambiguous question has one reading; others have at most `most`.
 
         Readings with the same words are one, with their weights added. What is empty or far longer
         than the question is no reading; where no weight is usable, all count alike.
