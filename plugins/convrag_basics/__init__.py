@@ -8,13 +8,13 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("memory", "all", "convrag_basics.stages:WholeHistory")
-    register("search", "once", "convrag_basics.stages:OnceSearch")
+    register("memory", "all", "convrag_basics.once:WholeHistory")
+    register("search", "once", "convrag_basics.once:OnceSearch")
     register("selector", "top", "convrag_basics.contexts:TopSelector")
     register("context", "full", "convrag_basics.contexts:FullContext")
     register("context", "snippets", "convrag_basics.contexts:SnippetContext")
-    register("generator", "direct", "convrag_basics.stages:DirectGenerator")
-    register("generator", "none", "convrag_basics.stages:NoGenerator")
-    register("ranker", "none", "convrag_basics.stages:NoRanker")
-    register("clusterer", "none", "convrag_basics.stages:NoClusterer")
-    register("tracker", "none", "convrag_basics.stages:NoTracker")
+    register("generator", "direct", "convrag_basics.direct:DirectGenerator")
+    register("generator", "none", "convrag_basics.none:NoGenerator")
+    register("ranker", "none", "convrag_basics.none:NoRanker")
+    register("clusterer", "none", "convrag_basics.none:NoClusterer")
+    register("tracker", "none", "convrag_basics.none:NoTracker")

@@ -2,6 +2,7 @@
 and a plot.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,6 @@ from typing import Any, NamedTuple
 
 from convrag import Report, TurnRecord
 from convrag.sdk.output.plots import STYLE, make_figure
-from convrag.sdk.text.clarification import read_choices
 from convrag_metrics.idk import ANSWERABLE, detect_idk_answer
 
 SAID = {
@@ -40,11 +40,27 @@ class Treatment(NamedTuple):
         decision = decision if isinstance(decision, Mapping) else {}
         idk = detect_idk_answer(record)
         said = "UNANSWERABLE" if idk == "yes" else "PARTIAL" if idk == "partly" else "ANSWERABLE"
-        if decision.get("outcome") == "asked" or read_choices(record.answer.text) is not None:
+        if decision.get("outcome") == "asked" or _asks_back(record.answer.text):
             said = "UNDERSPECIFIED"
         elif decision.get("outcome") == "partial" and said == "ANSWERABLE":
             said = "PARTIAL"
         return cls(said, label, decision)
+
+
+_ITEM = re.compile(r"(?:\d{1,2}[.)]|[-*•]) +\S")
+
+
+def _asks_back(answer: str) -> bool:
+    """Whether an answer is nothing but a question, in one sentence or with a list of choices.
+
+    It reads the answers of any system, which records of a file have without a decision.
+    """
+    question, *choices = [line.strip() for line in answer.splitlines() if line.strip()] or [""]
+    if not question.endswith("?") or "[" in question:
+        return False
+    if choices:
+        return all(_ITEM.match(choice) for choice in choices)
+    return not re.search(r"[.!?]\s", question)
 
 
 def compute_aucs(

@@ -11,7 +11,7 @@ from typing import Literal
 from convrag import TurnRecord
 from convrag.sdk.text.analysis import read_lists
 from convrag.sdk.text.citations import strip_citations
-from convrag.sdk.text.clarification import REFUSALS
+from convrag.sdk.text.refusals import REFUSALS
 
 Idk = Literal["no", "partly", "yes", "courtesy"]
 """Whether an answer says "I do not know": no; of a part of the question; and nothing else; or it

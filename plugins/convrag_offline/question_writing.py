@@ -15,9 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from convrag.sdk.search.frequencies import DocumentFrequencies
-from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.analysis import ANAPHORS, find_stems, find_words
+from convrag.sdk.text.overlap import sum_share
 from convrag.sdk.text.sentences import split_sentences
-from convrag_offline.answering import History
+from convrag_offline.rewriting import History, find_missing_words
 
 BE = frozenset(("is", "are", "was", "were"))
 MODALS = frozenset(("can", "may", "must", "should", "will", "shall", "cannot"))
@@ -305,3 +306,55 @@ def _choose_pronoun(parsed: ParsedSentence) -> str:
 
 def _normalise(text: str) -> str:
     return " ".join(text.lower().split())
+
+
+_SAME = 0.6
+"""The share of the shorter answer's content words that the other one has, where both say the same.
+"""
+
+_ELLIPTICAL = re.compile(r"^(?:and|but|so|what about|how about|why not)\b", re.IGNORECASE)
+
+
+def solve(
+    question: str, title: str, passage: str, history: History, frequencies: DocumentFrequencies
+) -> str:
+    """JSON with the sentence of the passage that covers most of the question; empty where none
+    covers anything.
+
+    Of equal sentences the first is taken. A question about the title is answered by the first
+    sentence.
+
+    Args:
+        question: in the conversation.
+        title: of the passage.
+        passage: its text.
+        history: the conversation before the question, oldest exchange first.
+        frequencies: tell rare words from common ones.
+    """
+    added = " ".join(find_missing_words(question, history, frequencies))
+    weights = frequencies.weigh_question(find_stems(question))
+    extra = frequencies.weigh_question(find_stems(added))
+    sentences = find_prose(passage)
+    scores = [
+        (sum_share(stems, weights), sum_share(stems, extra)) for stems in map(find_stems, sentences)
+    ]
+    best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
+    if best is None or (not any(scores[best]) and not find_stems(title) & weights.keys()):
+        return json.dumps({"answer": ""})
+    return json.dumps({"answer": sentences[best]}, ensure_ascii=False)
+
+
+def compare(question: str, answer: str, other: str, frequencies: DocumentFrequencies) -> str:
+    """JSON that says whether two answers have most words in common."""
+    one, two = sorted((find_stems(answer), find_stems(other)), key=len)
+    return json.dumps({"same": bool(one) and len(one & two) >= _SAME * len(one)})
+
+
+def judge_clarity(question: str, frequencies: DocumentFrequencies) -> str:
+    """JSON that says whether a question names what it is about, and refers to nothing said before."""
+    clear = (
+        not any(word.text.lower().replace("’", "'") in ANAPHORS for word in find_words(question))
+        and not _ELLIPTICAL.match(question)
+        and bool(find_stems(question))
+    )
+    return json.dumps({"clear": clear})

@@ -56,8 +56,11 @@ GRAMMAR_WORDS = _LISTS.pop("english grammar")
 LUCENE_WORDS = _LISTS.pop("english lucene")
 """The stop words of Lucene's English analyzer."""
 
-HOW = re.compile(rf"\bhow ({'|'.join(sorted(_LISTS.pop('english sizes')))})\b", re.IGNORECASE)
-"""Asks for a number; texts that have it rarely have the adjective."""
+SIZES = dict(pair.split(":") for pair in sorted(_LISTS.pop("english sizes")))
+"""Adjectives that ask for a number after "how", and the noun that texts have instead, if any."""
+
+HOW = re.compile(rf"\bhow ({'|'.join(SIZES)})\b", re.IGNORECASE)
+"""Asks for a number: "how far" is asked of a distance, and texts that have it rarely say "far"."""
 
 LANGUAGES = tuple(_LISTS)
 """The languages whose stop words are known; English first."""
@@ -110,6 +113,18 @@ def find_content_words(text: str, language: str = "") -> list[Word]:
     """
     language = language or tell_language(text)
     return [word for word in find_words(text, language) if is_content_word(word.text, language)]
+
+
+def weigh_content_words(text: str, language: str = "") -> dict[str, float]:
+    """Weigh the stems of a question's content words, as a search for them does: see
+    `Analysis.weigh`.
+    """
+    language = language or tell_language(text)
+    analysis = Analysis("auto", (language,), _list_stop_words(language))
+    weights: dict[str, float] = {}
+    for stem, weight in analysis.weigh(text):
+        weights[stem] = max(weight, weights.get(stem, 0.0))
+    return weights
 
 
 @lru_cache(2048)
@@ -358,16 +373,23 @@ class Analysis:
         ]
 
     def weigh(self, question: str) -> list[tuple[str, float]]:
-        """Split a question into weighted terms: the parts of a compound, and "long" behind "how",
-        count half.
+        """Split a question into weighted terms.
+
+        The parts of a compound count half. So does "far" after "how", and so does "distance",
+        which the question then asks for.
         """
-        asked = {found.lower() for found in HOW.findall(question)} if self.form == "auto" else ()
-        tokens, of = self.tokenize(question, question=True), _get_terms(self)
-        return [
-            (term, 0.5 if place or token in asked else 1.0)
-            for token in tokens
-            for place, term in enumerate(of[token])
-        ]
+        tokens = self.tokenize(question, question=True)
+        adjectives = set()
+        if self.form == "auto":
+            adjectives = {found.lower() for found in HOW.findall(question)}
+        terms_of = _get_terms(self)
+        weighted = []
+        for token in tokens:
+            for place, term in enumerate(terms_of[token]):
+                weighted.append((term, 0.5 if place or token in adjectives else 1.0))
+            if token in adjectives and SIZES[token]:
+                weighted += [(term, 0.5) for term in terms_of[SIZES[token]]]
+        return weighted
 
     def tokenize(self, text: str, *, question: bool = False) -> list[str]:
         """Split a text into tokens, whose terms `find_terms` finds.

@@ -15,14 +15,9 @@ from convrag.testing import (
     question,
 )
 from convrag_basics.contexts import FullContext, TopSelector
-from convrag_basics.stages import (
-    DirectGenerator,
-    NoClusterer,
-    NoGenerator,
-    NoRanker,
-    NoTracker,
-    WholeHistory,
-)
+from convrag_basics.direct import DirectGenerator
+from convrag_basics.none import NoClusterer, NoGenerator, NoRanker, NoTracker
+from convrag_basics.once import WholeHistory
 from toys import Says
 
 

@@ -13,7 +13,7 @@ from convrag.sdk.text.answerability import WITHOUT_MODEL
 from convrag.sdk.text.matching import split_question
 from convrag.testing import RecordedLLM, SearchContract
 from convrag.testing.samples import conversation, make_hits, question
-from convrag_basics.stages import OnceSearch
+from convrag_basics.once import OnceSearch
 from convrag_search.needed import NeverNeededSearch
 from convrag_search.parts import DecomposeSearch
 from convrag_search.steps import AgentSearch, IterativeSearch
