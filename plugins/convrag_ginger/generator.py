@@ -37,7 +37,13 @@ from convrag_ginger.attribution import (
     number_passages,
 )
 from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
-from convrag_ginger.clusters import Cluster, MergedNugget, NuggetClusterer, OutlierPolicy, merge_duplicates
+from convrag_ginger.clusters import (
+    Cluster,
+    MergedNugget,
+    NuggetClusterer,
+    OutlierPolicy,
+    merge_duplicates,
+)
 from convrag_ginger.length_limit import LengthLimit, join_sentences
 from convrag_ginger.llm_detector import Untagged
 from convrag_ginger.sentences_detector import SentencesDetector
@@ -273,9 +279,7 @@ class GingerGenerator(DecidingGenerator):
         return merge_duplicates(nuggets, self.duplicates)
 
 
-def _order_clusters(
-    clusters: Sequence[Cluster], shares: Mapping[Nugget, float]
-) -> list[int]:
+def _order_clusters(clusters: Sequence[Cluster], shares: Mapping[Nugget, float]) -> list[int]:
     """Order clusters by the share of their best nugget, then by the ranker's score, best first."""
 
     def rate(index: int) -> tuple[float, float]:

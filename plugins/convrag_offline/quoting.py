@@ -51,10 +51,10 @@ def answer(
     """
     missing = [] if standalone else find_missing_words(question, history, frequencies)
     query = weigh_query(standalone or " ".join([question, *missing]), frequencies)
-    asked = weigh_query(question, frequencies) or query
+    asked = weigh_query(question, frequencies)
     passages = _follow_hints(evidence, earlier_evidence)
     sources = [_make_source(passage) for passage in passages]
-    match = match_passages([f"{each.title}\n{each.text}" for each in sources], asked)
+    match = match_passages([f"{each.title}\n{each.text}" for each in sources], asked, query)
     if match.nearest is None or match.confidence < refuse:
         return NOT_FOUND
     windows = choose_windows(sources, query)

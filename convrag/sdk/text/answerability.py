@@ -1,7 +1,8 @@
 """Whether a question is answered, refused or asked back, and the signal by which that is decided.
 
 The signal, `confidence`, is the share of the question's words that the best of the first five
-passages has, each word weighted by its idf. Without a language model, a question is refused where
+passages has, each word weighted by its idf; of the question as it was asked or as it was searched
+for, whichever is higher. Without a language model, a question is refused where
 it is below the threshold (`generator.refuse`). A model decides in its reply
 (`convrag.sdk.llm.verdicts`), and the signal is only recorded.
 """
@@ -51,18 +52,19 @@ class Match(NamedTuple):
     nearest: int | None
 
 
-def match_passages(texts: Sequence[str], weights: Mapping[str, float]) -> Match:
+def match_passages(texts: Sequence[str], *readings: Mapping[str, float]) -> Match:
     """Find the best of the first five passages, and the share of a question that it has.
 
     Without passages, or for a question without content words, the confidence is 0.
 
     Args:
         texts: of passages with their titles, the best first.
-        weights: stem -> weight of the question's words.
+        readings: stem -> weight of the words of the question as it was asked, and as it was
+            searched for: a follow-up is answered by what either names.
     """
     if not texts:
         return Match(0.0, None)
-    shares = [compute_share(text, weights) for text in texts[:FIRST]]
+    shares = [max(compute_share(text, weights) for weights in readings) for text in texts[:FIRST]]
     best = max(shares)
     return Match(best, shares.index(best))
 
@@ -214,8 +216,8 @@ class Decider:
         """Decide on a question; where a model decides, prepare its decision."""
         text = understand(question).text
         passages = list({item.passage.id: item.passage for item in evidence.items}.values())
-        weights = self.weigh(text) or self.weigh(question.standalone)
-        match = match_passages([each.content for each in passages], weights)
+        texts = [each.content for each in passages]
+        match = match_passages(texts, self.weigh(text), self.weigh(question.standalone))
         nearest = None if match.nearest is None else passages[match.nearest]
         found, missing = _split_found(text, nearest)
         size = self._get_frequencies().size

@@ -43,8 +43,10 @@ _CODE_BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _HEADING = re.compile(r"#{1,6}\s")
-_MARK = re.compile(rf"(?:{BULLET}|[>|]|#{{1,6}})\s+")
+_MARK = re.compile(rf"\A(?:{BULLET}|[>|]|#{{1,6}})\s+")
 _ITEM = re.compile(rf"(?:{BULLET}|[|])\s")
+_CLOSED = ".:;,!?…。：；，！？|"
+"""Marks after which an item needs no semicolon before it."""
 _RULE = re.compile(r"[\s|:=+_~-]*\n")
 """A line without words, as between the head of a table and its rows."""
 
@@ -238,7 +240,7 @@ def _quote(text: str, sentences: Sequence[Sentence]) -> str:
     quoted = ""
     for sentence in sentences:
         part = text[sentence.start : sentence.end]
-        if quoted and quoted[-1].isalnum() and _ITEM.match(part):
+        if quoted and quoted[-1] not in _CLOSED and _ITEM.match(part):
             quoted += ";"
         quoted += f" {clean_quote(part)}"
     words = quoted.split()

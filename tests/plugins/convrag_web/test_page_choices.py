@@ -24,7 +24,7 @@ def test_a_choice_is_a_button_that_answers(browser: Browser, tmp_path: Path) -> 
         (tmp_path / f"{city}.md").write_text(text, encoding="utf-8")
     chosen = ("dataset=documents", f"dataset.path={tmp_path}", "rewriter=none", "llm=extractive")
     with (
-        serve(tmp_path, *chosen, "generator.refuse=balanced", "generator.ask=auto") as server,
+        serve(tmp_path, *chosen, "generator.refuse=0.5", "generator.ask=auto") as server,
         open_page(browser, server.address) as page,
     ):
         chat = ChatPage(page)
