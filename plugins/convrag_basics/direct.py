@@ -41,7 +41,7 @@ class DirectGenerator(DecidingGenerator):
         dataset: its corpus tells rare words of a question from common ones.
         store: keeps the document frequencies.
         refuse: without a language model, a question is refused where the best passage has less than
-            this share of its words, 0 to 1, rare ones first (docs/stages.md). A model decides in
+            this share of its words, 0 to 1, rare ones first (docs/answers.md). A model decides in
             its reply. 0 answers all, and asks no model to decide.
         ask: "auto" lets a language model ask the user which of several things is meant.
         prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`,

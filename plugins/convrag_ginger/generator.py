@@ -100,7 +100,7 @@ class GingerGenerator(DecidingGenerator):
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording
             where the new one is too long, is several sentences, or loses its support.
         refuse: without a language model, a question is refused where the best passage has less than
-            this share of its words, 0 to 1, rare ones first (docs/stages.md); 0 answers all. With a
+            this share of its words, 0 to 1, rare ones first (docs/answers.md); 0 answers all. With a
             model, a question is refused where there is no nugget.
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question`
             and `text` (a sentence on each line).

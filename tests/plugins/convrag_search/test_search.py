@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from convrag import LLMError, Pipeline, Query, Question, SearchStep
-from convrag.api.passages import Hit, Passage
+from convrag import LLMError, Query, Question, SearchStep
+from convrag.api.passages import Hit
 from convrag.testing import RecordedLLM, SearchContract
 from convrag.testing.samples import conversation, make_hits, question
 from convrag_basics.once import OnceSearch
