@@ -23,10 +23,10 @@ def format_question(question: str, choices: Sequence[str]) -> str:
 
 
 def read_choices(answer: str) -> list[str]:
-    """Read the choices of a question back that `format_question` wrote; none in any other answer.
+    r"""Read the choices of a question back that `format_question` wrote; none in any other answer.
 
     Example:
-        >>> read_choices("Which storm?\\n\\n1. Katrina\\n2. Gloria")
+        >>> read_choices("Which storm?\n\n1. Katrina\n2. Gloria")
         ['Katrina', 'Gloria']
         >>> read_choices("There are two storms. Shall I list them?")
         []
