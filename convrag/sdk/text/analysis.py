@@ -17,7 +17,7 @@ from convrag.sdk.text.languages import (
     tell_language as tell_language,
     tell_language_of_tokens,
 )
-from convrag.sdk.text.stems import stem, stem_words as stem_words
+from convrag.sdk.text.stems import stem_word, stem_words as stem_words
 from convrag.sdk.text.stop_words import (
     ANAPHORS as ANAPHORS,
     GRAMMAR_WORDS as GRAMMAR_WORDS,
@@ -66,7 +66,7 @@ def find_words(text: str, language: str = "") -> Iterator[Word]:
     """
     language = language or tell_language(text)
     for text_of_word in find_whole_words(text):
-        found = stem(text_of_word.lower(), language)
+        found = stem_word(text_of_word.lower(), language)
         if found:
             yield Word(text_of_word, found)
 

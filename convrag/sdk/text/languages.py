@@ -26,7 +26,7 @@ _LEAST_TELLING = 0.1
 text has .3.
 """
 
-_CODES = "ar ca cs da de el en es fa fi fr hi hu id it ja ko nl no pl pt ro ru sv th tr zh".split()
+_CODES = "ar ca cs da de el en es fa fi fr hi hu id it ja ko nl no pl pt ro ru sv th tr zh"
 """Languages whose stop words are known, by their codes."""
 
 
@@ -132,4 +132,4 @@ def _detect_code(sample: str) -> str:
     from chardet import detect
 
     code = detect(sample.encode("utf-8", "replace"))["language"]
-    return code if code and code not in _CODES else ""
+    return code if code and code not in _CODES.split() else ""

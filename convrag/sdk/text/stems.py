@@ -52,7 +52,7 @@ def get_stemmer(language: str) -> Any:
 
 
 @lru_cache(16_384)
-def stem(word: str, language: str) -> str:
+def stem_word(word: str, language: str) -> str:
     """The stem of a word in lower case, without what is left of contractions; empty where that is
     all of it.
     """
