@@ -13,7 +13,7 @@ from pathlib import Path
 from convrag.sdk.search.frequencies import DocumentFrequencies
 from convrag.sdk.text.analysis import find_content_words, find_words
 from convrag_datasets.cast import CastDataset
-from convrag_offline.answering import find_missing_words
+from convrag_offline.rewriting import find_missing_words
 
 KINDS = {2019: "resolved", 2020: "manual", 2022: "manual"}
 

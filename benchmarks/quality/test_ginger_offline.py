@@ -13,7 +13,7 @@ import pytest
 
 from convrag.api.stages import Detector
 from convrag.store.store import Store
-from convrag_basics.stages import DirectGenerator
+from convrag_basics.direct import DirectGenerator
 from convrag_clusterers.topics import LsaClusterer
 from convrag_datasets.mtrag import MtragDataset
 from convrag_ginger.generator import GingerGenerator

@@ -17,7 +17,7 @@ from convrag.api.stage import LLM
 from convrag.api.stages import Retriever
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
-from convrag_basics.stages import NoRanker
+from convrag_basics.none import NoRanker
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dedup.context import DedupContext

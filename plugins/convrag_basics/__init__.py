@@ -11,13 +11,13 @@ def convrag_register(register: Register) -> None:
     register(
         "memory",
         "all",
-        "convrag_basics.stages:WholeHistory",
+        "convrag_basics.once:WholeHistory",
         "Let the other stages see the whole history, as it was said.",
     )
     register(
         "search",
         "once",
-        "convrag_basics.stages:OnceSearch",
+        "convrag_basics.once:OnceSearch",
         "Search once, for what the rewriter says.",
     )
     register(
@@ -42,28 +42,26 @@ def convrag_register(register: Register) -> None:
     register(
         "generator",
         "direct",
-        "convrag_basics.stages:DirectGenerator",
+        "convrag_basics.direct:DirectGenerator",
         "Give the LLM the conversation, the numbered passages and the question, and check "
         "what it cites.",
     )
     register(
         "generator",
         "none",
-        "convrag_basics.stages:NoGenerator",
+        "convrag_basics.none:NoGenerator",
         "Generate no answer: for experiments that end with retrieval.",
     )
-    register(
-        "ranker", "none", "convrag_basics.stages:NoRanker", "Keep the order: all scores are 0."
-    )
+    register("ranker", "none", "convrag_basics.none:NoRanker", "Keep the order: all scores are 0.")
     register(
         "clusterer",
         "none",
-        "convrag_basics.stages:NoClusterer",
+        "convrag_basics.none:NoClusterer",
         "Put each text into a cluster of its own.",
     )
     register(
         "tracker",
         "none",
-        "convrag_basics.stages:NoTracker",
+        "convrag_basics.none:NoTracker",
         "Track no runs: only the files that each run writes are kept.",
     )

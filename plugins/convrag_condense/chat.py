@@ -27,6 +27,7 @@ from convrag.sdk.llm.rewriter import format_exchanges
 from convrag.sdk.llm.streaming import HeldPieces, current_listener, listen_with
 from convrag.sdk.text.answerability import DecidingGenerator
 from convrag.sdk.text.citations import check_citations
+from convrag.sdk.text.sentences import split_roughly
 from convrag_condense.chat_history import (
     ChatHistory,
     EvidenceShown,
@@ -133,6 +134,7 @@ class ChatGenerator(DecidingGenerator):
         self._log_turn(question, history, newest)
         inputs: dict[str, Any] = {
             "question": question.text,
+            "standalone": question.standalone,
             "history": format_exchanges(exchange.turn for exchange in sent),
             "evidence": sent[0].evidence
             if self.evidence == "first_turn" and sent
@@ -242,14 +244,13 @@ _OBJECTION = re.compile(r"\b(?:but|however|not|no|cannot|unfortunately)\b|n['’
 _ANNOUNCEMENT = re.compile(rf"{_OPENING}*(?:{_READY}|{_UNDERSTOOD})[.!]*", re.IGNORECASE)
 _FILLING = re.compile(rf"{_OPENING}+|{_OPENING}*{_INVITATION}", re.IGNORECASE)
 _CITATION = re.compile(r"\[\d+")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def is_meta_response(reply: str) -> bool:
     """Whether a reply only announces that the model has understood or is ready; a mere question
     back does not.
     """
-    sentences = _SENTENCE_END.split(reply.strip())
+    sentences = split_roughly(reply.strip())
     return _may_be_meta_response(reply, sentences) and any(
         _ANNOUNCEMENT.fullmatch(sentence) for sentence in sentences
     )
@@ -257,7 +258,7 @@ def is_meta_response(reply: str) -> bool:
 
 def may_be_meta_response(beginning: str) -> bool:
     """Whether a reply that begins so can still be a meta-response."""
-    *whole, _ = _SENTENCE_END.split(beginning.lstrip())
+    *whole, _ = split_roughly(beginning.lstrip())
     return _may_be_meta_response(beginning, whole)
 
 

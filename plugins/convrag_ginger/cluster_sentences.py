@@ -1,15 +1,13 @@
-"""What each of the best clusters says, in a sentence that its nuggets support, and the same
-rephrased as a whole.
-"""
+"""Sentences for the best clusters, each supported by the cluster's nuggets, and their rewording."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import complete_whole
-from convrag.sdk.text.quoting import clean_quote
 from convrag.sdk.text.sentences import get_first_sentence, shorten_by_clauses
+from convrag.sdk.text.windows import clean_quote
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster
 from convrag_ginger.length_limit import LengthLimit, count_words
@@ -25,34 +23,6 @@ class WrittenSentences(NamedTuple):
     sentences: list[CitedSentence]
     reduced: int
     left_out: int
-
-
-MOST_QUOTED = 2
-"""The most sentences of an answer that quotes, as no model writes it."""
-
-TIED = 0.98
-"""Of the best rate: what counts as equal, so that the ranker decides."""
-
-
-class Quoting(NamedTuple):
-    """What may be quoted, where no model writes.
-
-    Args:
-        rates: nugget -> how much of what is asked it says.
-        adds: whether a sentence adds to those before it; one that does not is left out.
-    """
-
-    rates: Mapping[Nugget, float]
-    adds: Callable[[Sequence[str], str], bool]
-
-    def rate(self, nuggets: Iterable[Nugget]) -> float:
-        """The rate of the best of several nuggets."""
-        return max((self.rates.get(nugget, 0.0) for nugget in nuggets), default=0.0)
-
-    def choose_best(self, nuggets: Sequence[Nugget]) -> list[Nugget]:
-        """Those that say most, in their order."""
-        least = TIED * self.rate(nuggets)
-        return [nugget for nugget in nuggets if self.rates.get(nugget, 0.0) >= least]
 
 
 @dataclass
@@ -75,7 +45,7 @@ class SentenceWriter:
         nuggets: Sequence[Nugget],
         clusters: Sequence[Cluster],
         order: Sequence[int],
-        quoting: Quoting | None = None,
+        shares: Mapping[Nugget, float],
     ) -> WrittenSentences:
         """Write the sentences, until the limit is reached; each text once.
 
@@ -84,24 +54,21 @@ class SentenceWriter:
             nuggets: all nuggets, which the clusters name by their positions.
             clusters: the clusters.
             order: their positions, best first.
-            quoting: what may be quoted, where no model writes.
+            shares: nugget -> share of the query, where nuggets are quoted: of a cluster, the best
+                one is.
         """
         sentences: dict[str, CitedSentence] = {}
         reduced = left_out = 0
         for index in order[: self.clusters]:
-            if len(sentences) == min(
-                self.limit.sentences, MOST_QUOTED if quoting else self.limit.sentences
-            ):
+            if len(sentences) == self.limit.sentences:
                 break
             room = self.limit.words - count_words(sentences)
             sentence, is_reduced = self._summarize(
-                query, index, clusters[index], nuggets, room, quoting
+                query, index, clusters[index], nuggets, room, shares
             )
             reduced += is_reduced
             left_out += sentence is None
             if sentence is None or sentence.text in sentences:
-                continue
-            if quoting and not quoting.adds(list(sentences), sentence.text):
                 continue
             if count_words([sentence.text]) > room:
                 break
@@ -115,15 +82,15 @@ class SentenceWriter:
         cluster: Cluster,
         nuggets: Sequence[Nugget],
         room: int,
-        quoting: Quoting | None,
+        shares: Mapping[Nugget, float],
     ) -> tuple[CitedSentence | None, bool]:
         """The summary of a cluster, or a sentence of it that is quoted, or None; and whether a
         summary was reduced.
         """
         members = [nuggets[member] for member in cluster.members]
         representatives = [merged.nugget for merged in cluster.nuggets]
-        if quoting:
-            representatives = quoting.choose_best(representatives)
+        if shares:
+            representatives = [max(representatives, key=lambda nugget: shares.get(nugget, 0.0))]
         summary = get_first_sentence(self.summarizer.summarize(query, representatives, self.words))
         if text := shorten_by_clauses(summary, self.words):
             sentence = self.attributor.attribute(text, index, members)

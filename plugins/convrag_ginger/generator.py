@@ -27,11 +27,23 @@ from convrag import (
     TurnRecord,
 )
 from convrag.sdk.parallel import map_parallel
-from convrag.sdk.text.answerability import Asking, Decider, DecidingGenerator
-from convrag.sdk.text.quoting import name_subject
-from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
-from convrag_ginger.cluster_sentences import TIED, Quoting, SentenceWriter, Unsupported
-from convrag_ginger.clusters import MergedNugget, NuggetClusterer, OutlierPolicy, merge_duplicates
+from convrag.sdk.text.answerability import REFUSE, Decider, DecidingGenerator, Threshold
+from convrag.sdk.text.windows import Source, rate_sentences
+from convrag_ginger.attribution import (
+    Attributor,
+    CitedSentence,
+    add_citations,
+    locate_support,
+    number_passages,
+)
+from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
+from convrag_ginger.clusters import (
+    Cluster,
+    MergedNugget,
+    NuggetClusterer,
+    OutlierPolicy,
+    merge_duplicates,
+)
 from convrag_ginger.length_limit import LengthLimit, join_sentences
 from convrag_ginger.llm_detector import Untagged
 from convrag_ginger.sentences_detector import SentencesDetector
@@ -45,9 +57,9 @@ class GingerGenerator(DecidingGenerator):
     the words of their topics, where the clusterer has any), their order, and each sentence with its
     citations and whether its nuggets support it. Fewer nuggets than `few` are a cluster each, and a
     single one gives a single sentence. Without nuggets, the answer says that the documents do not
-    answer the question (`outcome`: answered, single or unanswerable). Without a language model, it
-    quotes at most two sentences, of the nuggets that say nearly as much of what is asked as the
-    best, unless refuse=never leaves all to the ranker, as published.
+    answer the question (`outcome`: answered, single or unanswerable). Without a language model
+    each sentence is a quotation, and clusters are ordered by the share of the question that their
+    best nugget covers, then by the ranker; refuse=0 leaves all to the ranker, as published.
 
     Args:
         llm: rephrases and checks, if `fluency` or `check` ask for it.
@@ -87,12 +99,9 @@ class GingerGenerator(DecidingGenerator):
             number of sentences that were reduced and left out.
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording
             where the new one is too long, is several sentences, or loses its support.
-        refuse: when the passages count as no answer, if no language model speaks (with one, no
-            nugget is none): never, rarely, balanced, often, or what `confidence` must exceed, 0 to
-            1 (docs/rewriters.md).
-        ask: when the user is asked which is meant: "auto" where the question refers to something
-            that nothing before names and several documents have; "always" also where by all signals
-            it is unclear.
+        refuse: without a language model, a question is refused where the best passage has less than
+            this share of its words, 0 to 1, rare ones first (docs/answers.md); 0 answers all. With a
+            model, a question is refused where there is no nugget.
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question`
             and `text` (a sentence on each line).
         temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the
@@ -127,8 +136,7 @@ class GingerGenerator(DecidingGenerator):
         check: Literal["words", "llm"] = "words",
         unsupported: Unsupported = "reduce",
         fluency: bool = False,
-        refuse: str = "balanced",
-        ask: Asking = "never",
+        refuse: Threshold = REFUSE,
         prompt: Path | None = None,
         temperature: float | None = 0.0,
     ) -> None:
@@ -144,9 +152,8 @@ class GingerGenerator(DecidingGenerator):
         )
         self.duplicates = duplicates
         self.fluency = fluency
-        self.decider = Decider(
-            getattr(summarizer, "llm", llm), dataset, store, refuse, ask
-        )  # it writes the sentences
+        writing_llm = getattr(summarizer, "llm", llm)
+        self.decider = Decider(writing_llm, dataset, store, refuse)
         sampling = {"temperature": temperature}
         support_prompt = PromptTemplate("support", package="convrag_ginger")
         fluency_prompt = PromptTemplate("fluency", package="convrag_ginger", path=prompt)
@@ -184,58 +191,71 @@ class GingerGenerator(DecidingGenerator):
             return decision.make_answer()
         query = question.standalone or question.text
         nuggets, untagged = self._detect(query, evidence)
-        quoting = (
-            Quoting(decision.keep_best(nuggets), decision.adds) if self.decider.quotes else None
-        )
-        nuggets = list(quoting.rates) if quoting else nuggets
         merged = self._merge(nuggets)
         clusters = self.nugget_clusterer.cluster(query, merged)
-        rates = [
-            quoting.rate(nuggets[n] for n in each.members) if quoting else 0.0 for each in clusters
-        ]
-        least = TIED * max(rates, default=0.0)
-        order = sorted(
-            range(len(clusters)), key=lambda index: (rates[index] < least, -clusters[index].score)
-        )
-        written = self.writer.write(query, nuggets, clusters, order, quoting)
-        sentences = written.sentences
-        counts: dict[str, Any] = {"reduced": written.reduced, "left_out": written.left_out}
-        if untagged:
-            counts |= {"untagged": untagged, "fallback": describe_untagged(untagged)}
-        if not sentences:
-            found = {"query": query, "nuggets": [asdict(nugget) for nugget in nuggets], **counts}
-            return self.decider.note(decision, "unanswerable").refuse().make_answer(found)
-        fluency = "off"
-        if self.fluency:
-            sentences, reason = self.writer.rephrase(query, sentences)
-            fluency = f"kept: {reason}" if reason else "on"
-        numbers = number_passages(evidence)
-        told = [add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences]
-        if quoting:
-            passages = {item.passage.id: item.passage for item in evidence.items}
-            for place, nugget in enumerate(each.supporting[0] for each in sentences):
-                passage = passages[nugget.passage_id]
-                told[place] = name_subject(told[place], passage.title, passage.text[: nugget.start])
-        text = join_sentences(filter(None, (*told, decision.unfound)))
-        cited = [sorted(sentence.passages, key=numbers.__getitem__) for sentence in sentences]
-        trace = {
-            "decision": self.decider.note(decision, "answered").trace(),
-            "outcome": "answered" if len(merged) > 1 else "single",
+        shares = self._measure_shares(query, nuggets, evidence)
+        order = _order_clusters(clusters, shares)
+        written = self.writer.write(query, nuggets, clusters, order, shares)
+        found: dict[str, Any] = {
             "query": query,
             "nuggets": [asdict(nugget) for nugget in nuggets],
+            "reduced": written.reduced,
+            "left_out": written.left_out,
+        }
+        if untagged:
+            found |= {"untagged": untagged, "fallback": describe_untagged(untagged)}
+        if not written.sentences:
+            return self.decider.note(decision, "unanswerable").refuse().make_answer(found)
+        sentences, fluency = self._rephrase(query, written.sentences)
+        trace = {
+            **found,
+            "decision": self.decider.note(decision, "answered").trace(),
+            "outcome": "answered" if len(merged) > 1 else "single",
             "merged": len(nuggets) - len(merged),
             "clusters": [cluster.trace() for cluster in clusters],
             "order": order,
             "sentences": [sentence.trace() for sentence in sentences],
-            **counts,
             "fluency": fluency,
         }
-        citations = tuple(dict.fromkeys(passage for passages in cited for passage in passages))
-        return Answer(text, citations, trace, locate_support(text, sentences))
+        return _make_answer(sentences, evidence, trace)
+
+    def _measure_shares(
+        self, query: str, nuggets: Sequence[Nugget], evidence: Evidence
+    ) -> dict[Nugget, float]:
+        """Measure the share of the query that each nugget covers with its headings.
+
+        Nothing is measured where a language model writes, or with refuse=0: the ranker then decides
+        alone, as published.
+        """
+        if self.decider.has_model or not self.decider.refuse:
+            return {}
+        weights = self.decider.weigh(query)
+        sentences = {}
+        for passage in {item.passage.id: item.passage for item in evidence.items}.values():
+            sentences[passage.id] = rate_sentences(Source(passage.text, passage.title), weights)
+        shares = {}
+        for nugget in nuggets:
+            shares[nugget] = max(
+                (
+                    sentence.rate[0]
+                    for sentence in sentences[nugget.passage_id]
+                    if sentence.start < nugget.end and nugget.start < sentence.end
+                ),
+                default=0.0,
+            )
+        return shares
+
+    def _rephrase(
+        self, query: str, sentences: Sequence[CitedSentence]
+    ) -> tuple[Sequence[CitedSentence], str]:
+        """Rephrase sentences where that is chosen; also return what the trace says of it."""
+        if not self.fluency:
+            return sentences, "off"
+        rephrased, reason = self.writer.rephrase(query, sentences)
+        return rephrased, f"kept: {reason}" if reason else "on"
 
     def _detect(self, query: str, evidence: Evidence) -> tuple[list[Nugget], int]:
-        """The nuggets of all passages, in the order of the evidence, and how many replies ignored
-        the tags.
+        """Detect the nuggets of all passages, in order; also count the replies without tags.
 
         A hint stands for its passage. The nuggets of a passage whose reply has no tags are
         sentences.
@@ -250,9 +270,8 @@ class GingerGenerator(DecidingGenerator):
                 return SentencesDetector().detect(query, passages[name]), True
 
         found = list(map_parallel(detect, ordered))
-        return [nugget for nuggets, _ in found for nugget in nuggets], sum(
-            untagged for _, untagged in found
-        )
+        nuggets = [nugget for detected, _ in found for nugget in detected]
+        return nuggets, sum(untagged for _, untagged in found)
 
     def _merge(self, nuggets: Sequence[Nugget]) -> list[MergedNugget]:
         if self.duplicates is None:
@@ -260,8 +279,32 @@ class GingerGenerator(DecidingGenerator):
         return merge_duplicates(nuggets, self.duplicates)
 
 
+def _order_clusters(clusters: Sequence[Cluster], shares: Mapping[Nugget, float]) -> list[int]:
+    """Order clusters by the share of their best nugget, then by the ranker's score, best first."""
+
+    def rate(index: int) -> tuple[float, float]:
+        cluster = clusters[index]
+        best = max(shares.get(merged.nugget, 0.0) for merged in cluster.nuggets)
+        return best, cluster.score
+
+    return sorted(range(len(clusters)), key=rate, reverse=True)
+
+
+def _make_answer(
+    sentences: Sequence[CitedSentence], evidence: Evidence, trace: Mapping[str, Any]
+) -> Answer:
+    """Join sentences with their citations, and locate what supports them."""
+    numbers = number_passages(evidence)
+    cited = [add_citations(each.text, each.passages, numbers) for each in sentences]
+    citations: dict[str, None] = {}
+    for sentence in sentences:
+        citations |= dict.fromkeys(sorted(sentence.passages, key=numbers.__getitem__))
+    text = join_sentences(cited)
+    return Answer(text, tuple(citations), trace, locate_support(text, sentences))
+
+
 def describe_untagged(replies: int) -> str:
-    """What is said of a model that ignores the tags."""
+    """Say that a model ignores the tags."""
     had = "1 reply" if replies == 1 else f"{replies} replies"
     return (
         f"{had} had no tags: this model does not follow the format; detector=sentences needs none"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import add_complaint
-from convrag.sdk.text.quoting import clean_quote
 from convrag.sdk.text.sentences import get_first_sentence, remove_citations, shorten_by_clauses
+from convrag.sdk.text.windows import clean_quote
 from convrag_ginger.attribution import measure_lexical_support
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from convrag import TurnRecord
 from convrag.sdk.text.citations import strip_citations
-from convrag.sdk.text.clarification import REFUSALS
+from convrag.sdk.text.refusals import REFUSALS
 from convrag_metrics.idk_patterns import is_about_sources, is_courtesy, is_disclaimer
 
 Idk = Literal["no", "partly", "yes", "courtesy"]

@@ -10,8 +10,8 @@ def convrag_register(register: Register) -> None:
         "llm",
         "extractive",
         "convrag_offline.extractive:ExtractiveLLM",
-        "Rewrite and answer with rules that copy words and sentences: no language model, "
-        "no key, no network, no cost.",
+        "Quote passages, and rewrite with words of the history: no language model, no "
+        "key, no cost.",
     )
     register(
         "embedder",

@@ -1,40 +1,68 @@
-"""The nuggets of a passage without a language model: sentences, by the words in common with the
-question.
+"""Tasks "nuggets" and "summarize" without a language model: sentences with the query's words.
 
-Task "nuggets": the passage, with tags around the sentences that match the question. A sentence
-covers a share of the question's weight, in which rare words count more. Words of the title and of
-the sentence before count for half, since a sentence often continues what was named there. The share
-of the n-th sentence is divided by log2(n + 1), as nDCG discounts a rank, since texts say first what
-matters most; a sentence is tagged if it has at least a third of the passage's best.
-convrag_ginger's detector=sentences does the same without weights.
+A sentence covers a share of the question, in which rare words count more, and the words of the
+title and of the heading above count too (`convrag.sdk.text.windows`).
 """
 
-import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from convrag.sdk.search.frequencies import DocumentFrequencies
 from convrag.sdk.text.analysis import find_stems
-from convrag.sdk.text.matching import Asked, match_sentences
+from convrag.sdk.text.overlap import compute_share, weigh_query
+from convrag.sdk.text.sentences import shorten_by_clauses, split_sentences
+from convrag.sdk.text.windows import Source, select_sentences
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
 
-_NEAR_BEST = 0.33  # of the best score; convrag_ginger's detector=sentences says why
+_END_MARKS = (".", "!", "?", "…")
 
 
 def tag_nuggets(
     question: str, passage: str, frequencies: DocumentFrequencies, title: str = ""
 ) -> str:
-    """A copy of the passage with tags around its nuggets."""
-    sentences = match_sentences(
-        Asked.of(frequencies.weigh_question(find_stems(question))), passage, title
-    )
-    if not any(sentence.own for sentence in sentences):
-        return passage
-    scores = [sentence.share / math.log2(n + 1) for n, sentence in enumerate(sentences, 1)]
+    """Copy a passage with tags around its nuggets: the sentences that convrag_ginger's
+    detector=sentences takes, with idf.
+    """
     copied: list[str] = []
     position = 0
-    for sentence, score in zip(sentences, scores, strict=True):
-        if score >= _NEAR_BEST * max(scores):
-            copied += [passage[position : sentence.start], OPENING_TAG]
-            copied += [passage[sentence.start : sentence.end], CLOSING_TAG]
-            position = sentence.end
+    for sentence in select_sentences(Source(passage, title), weigh_query(question, frequencies)):
+        copied += [passage[position : sentence.start], OPENING_TAG]
+        copied += [passage[sentence.start : sentence.end], CLOSING_TAG]
+        position = sentence.end
     return "".join([*copied, passage[position:]])
+
+
+class _Quote(NamedTuple):
+    """A sentence of a nugget that may be quoted; the better one of two is the greater tuple."""
+
+    is_whole: bool
+    has_end_mark: bool
+    share: float
+    content_words: int
+
+
+def summarize(
+    question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies
+) -> str:
+    """Quote a sentence of the nuggets that has at most `words` words.
+
+    Where all are longer, the first clauses of one are quoted; where none can be shortened by whole
+    clauses, nothing is. A sentence with an end mark is better than a heading or an item of a list.
+    Then counts how much of the question it covers, then the number of its content words, then which
+    comes first.
+    """
+    weights = weigh_query(question, frequencies)
+    quotes: dict[str, _Quote] = {}
+    for nugget in nuggets:
+        for sentence in split_sentences(nugget):
+            text = shorten_by_clauses(sentence, words)
+            if text and text not in quotes:
+                has_end_mark = text.rstrip("\"'”’) ").endswith(_END_MARKS)
+                quotes[text] = _Quote(
+                    text == sentence,
+                    has_end_mark,
+                    compute_share(text, weights),
+                    len(find_stems(text)),
+                )
+    return max(quotes, key=quotes.__getitem__, default="")

@@ -20,8 +20,8 @@ from convrag.sdk.output.progress import show_step, track
 from convrag.sdk.search.corpus import Corpus
 from convrag.sdk.search.postings import Postings
 from convrag.sdk.text.analysis import is_known
-from convrag.sdk.text.spelling import find_nearest
 from convrag_retrieval.bm25_settings import BM25Settings
+from convrag_retrieval.spelling import find_nearest
 
 WORDS = "words.json"
 """The words of an index, by number: a file of every index."""

@@ -1,4 +1,4 @@
-"""`search=never_needed`: "thanks" and "make it shorter" are not searched for."""
+"""`search=never_needed`: a language model leaves out searches that nobody needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,15 @@ from annotated_types import Ge
 
 from convrag import Hit, LLMError, Question, Search, SearchStep
 from convrag.sdk.llm.json_stage import JsonStage
-from convrag.sdk.text.clarification import is_courtesy, speaks_of_answer
 
 
 @dataclass(kw_only=True, eq=False)
 class NeverNeededSearch(JsonStage, Search):
     """Leave out searches that nobody needs: "Thanks!", "Make it shorter." The answer rests on what the last one cited.
 
-    Rules decide first: courtesies, and English sentences that speak of nothing but the form of the
-    last answer. A language model, where there is one, is asked about the others, except at the
-    first question of a conversation. Where its reply cannot be used, the search is made, and the
-    record says why.
+    A language model is asked, except at the first question of a conversation. Where its reply
+    cannot be used, the search is made, and the record says why. Without a language model, every
+    search is made.
 
     Source: the retrieval decision of Self-RAG (Asai et al. 2023), by a prompt instead of a trained
         token.
@@ -33,11 +31,9 @@ class NeverNeededSearch(JsonStage, Search):
     max_tokens: Annotated[int | None, Ge(1)] = 100
 
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
-        """One search, or none; at most one request to the model."""
+        """Plan one search, or none; at most one request to the model."""
         if steps:
             return SearchStep()
-        if is_courtesy(question.text) or (question.history and speaks_of_answer(question.text)):
-            return SearchStep(trace={"why": "nothing new is asked"})
         if not question.history or self.llm.tasks is not None:
             return SearchStep(question.queries)
         from convrag_search.replies import Need
@@ -50,7 +46,7 @@ class NeverNeededSearch(JsonStage, Search):
         return SearchStep(question.queries) if need.search else SearchStep(trace=why)
 
     def join(self, question: Question, steps: Sequence[SearchStep], k: int) -> list[Hit]:
-        """What was found; without a search, the passages that the last answer cites."""
+        """Return what was found; without a search, the passages that the last answer cites."""
         if steps:
             return super().join(question, steps, k)
         cited = [passage for turn in question.whole_history[-1:] for passage in turn.passages]

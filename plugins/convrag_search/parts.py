@@ -1,5 +1,6 @@
 """`search=decompose`: a question of several parts is searched for part by part."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -9,7 +10,8 @@ from annotated_types import Ge
 from convrag import LLMError, Query, Question, Search, SearchStep
 from convrag.sdk.llm.json_stage import JsonStage
 from convrag.sdk.llm.rewriter import clean_reply
-from convrag.sdk.text.matching import split_question
+
+_AFTER_QUESTION_MARK = re.compile(r"(?<=[?？؟])\s*")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -17,8 +19,7 @@ class DecomposeSearch(JsonStage, Search):
     """Search for each part of a question by itself: "How tall is it, and who built it?" is two searches.
 
     A language model writes the parts as questions that stand alone. Without one, the question is
-    cut behind question marks, and in English before "and" with a question word; each part takes the
-    place of the rewrite's first query. A question of one part is searched for as the rewriter says.
+    cut after question marks; each part takes the place of the rewrite's first query. A question of one part is searched for as the rewriter says.
     The passages of the parts alternate, so that each part has its best among the first. Where the
     model's reply cannot be used, there is one search, and the record says why.
 
@@ -37,26 +38,35 @@ class DecomposeSearch(JsonStage, Search):
     max_tokens: Annotated[int | None, Ge(1)] = 300
 
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
-        """A search for each part; one request to the model before the first."""
-        by_rules = self.llm.tasks is not None
-        if not steps:
-            try:
-                parts = split_question(question.text) if by_rules else self._ask_for_parts(question)
-            except LLMError as error:
-                return SearchStep(question.queries, fallback=str(error))
-        else:
-            parts = steps[0].trace.get("parts", [])
-        parts = parts[: self.parts]
+        """Plan a search for each part; one request to the model before the first."""
+        try:
+            parts = self._find_parts(question, steps)[: self.parts]
+        except LLMError as error:
+            return SearchStep(question.queries, fallback=str(error))
         if len(parts) < 2 or len(steps) == len(parts):
             return SearchStep(() if steps else question.queries)
-        queries: tuple[Query, ...] = (Query(parts[len(steps)]),)
-        if by_rules:  # the other queries are what the rewriter adds of the conversation
+        part = parts[len(steps)]
+        queries: tuple[Query, ...] = (Query(part),)
+        if not self._has_model:
+            # the other queries are what the rewriter adds of the conversation
             first, *others = question.queries
-            queries = (replace(first, text=parts[len(steps)]), *others)
+            queries = (replace(first, text=part), *others)
         return SearchStep(queries, {} if steps else {"parts": parts})
 
+    @property
+    def _has_model(self) -> bool:
+        return self.llm.tasks is None
+
+    def _find_parts(self, question: Question, steps: Sequence[SearchStep]) -> list[str]:
+        """Find the parts before the first search; later, the trace of that has them."""
+        if steps:
+            return list(steps[0].trace.get("parts", []))
+        if self._has_model:
+            return self._ask_for_parts(question)
+        return [part for part in _AFTER_QUESTION_MARK.split(question.text.strip()) if part]
+
     def _ask_for_parts(self, question: Question) -> list[str]:
-        """The different parts, as the model writes them. Raises LLMError."""
+        """Ask the model for the different parts. Raises LLMError."""
         from convrag_search.replies import Parts
 
         reply = self.ask(question, Parts, parts=self.parts)

@@ -29,7 +29,7 @@ from convrag.sdk.text.citations import check_citations
 from convrag.sdk.text.sentences import find_sentence_spans, shorten_by_clauses
 from convrag.testing import LetterEmbedder
 from convrag.testing.samples import passages, question
-from convrag_basics.stages import DirectGenerator
+from convrag_basics.direct import DirectGenerator
 from convrag_clusterers.topics import LsaClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter

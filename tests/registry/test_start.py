@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from convrag.registry.option import Option
-from convrag_basics.stages import NoRanker
+from convrag_basics.none import NoRanker
 
 COMMAND = """
 import atexit, sys

@@ -86,7 +86,7 @@ DATA = ["dataset=jsonl", "dataset.conversations={}/conversations.jsonl", *CORPUS
 ASKING = [
     *DATA,
     "generator=direct",
-    "generator.refuse=never",
+    "generator.refuse=0",
     "rewriter=full_history",
     "metrics=[answers]",
 ]

@@ -149,7 +149,7 @@ def write_unjudged(folder: Path, *, turns: bool = True) -> list[str]:
 
 
 def test_a_run_without_judgements_measures_what_it_can_and_says_what_it_cannot(here: Path) -> None:
-    config = compose("limit=2", "tracker=none", "generator.refuse=never", *write_unjudged(here))
+    config = compose("limit=2", "tracker=none", "generator.refuse=0", *write_unjudged(here))
     _, summary = run_experiment(config, here / "run")
     assert summary.main_measures == ("grounded_sentences", "evidence_passages")
     assert summary.overall["answered"] == 1.0

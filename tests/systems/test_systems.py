@@ -8,7 +8,7 @@ import pytest
 
 from convrag import Conversations, Pipeline
 from convrag.config.compose import compose
-from convrag.sdk.text.clarification import REFUSALS
+from convrag.sdk.text.refusals import REFUSALS
 
 QUESTIONS = (
     "why does the moon have phases",

@@ -26,7 +26,7 @@ from convrag.run.workers import ConversationWorkers
 from convrag.sdk.llm.prompts import INTRODUCTION, add_profile
 from convrag.testing import RecordedLLM, TinyDataset, question
 from convrag.testing.samples import make_evidence
-from convrag_basics.stages import DirectGenerator
+from convrag_basics.direct import DirectGenerator
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_datasets.jsonl import JsonlDataset

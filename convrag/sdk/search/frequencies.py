@@ -16,7 +16,6 @@ from convrag.api.passages import Passage
 from convrag.api.stages import Dataset
 from convrag.sdk.search.corpus import Corpus, has_passages
 from convrag.sdk.text.analysis import UNSPACED, find_content_words, find_stems
-from convrag.sdk.text.spelling import find_nearest
 from convrag.store.code_hash import hash_modules
 from convrag.store.fingerprint import digest
 from convrag.store.store import BATCH, Store
@@ -48,9 +47,6 @@ class DocumentFrequencies:
         self.passages = passages
         self.size = size
         self.sources = sources
-        self._find_nearest = lru_cache(1024)(
-            partial(find_nearest, words=self.counts, shortened=False)
-        )
         self._count_character = lru_cache(1024)(
             lambda character: max(
                 (count for stem, count in self.counts.items() if character in stem), default=0
@@ -67,10 +63,6 @@ class DocumentFrequencies:
         if not count and len(stem) == 1 and stem >= UNSPACED:
             count = self._count_character(stem)  # texts are counted by pieces of two
         return math.log((self.passages + 1) / count) if count else 0.0
-
-    def find_known(self, stem: str) -> str:
-        """Return the stem itself where a passage has it or none is near, else the nearest one."""
-        return stem if stem in self.counts else self._find_nearest(stem) or stem
 
     def weigh_question(self, stems: Iterable[str]) -> dict[str, float]:
         """Return stem -> weight of a question's words.

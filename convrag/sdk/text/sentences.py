@@ -191,6 +191,17 @@ def split_sentences(text: str) -> tuple[str, ...]:
     return tuple(" ".join(plain[start:end].split()) for start, end in find_sentence_spans(plain))
 
 
+_ROUGH_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def split_roughly(text: str) -> list[str]:
+    """Split a text after end marks and at line breaks, abbreviations or not: fast.
+
+    It is enough to recognise repeated sentences, or the beginning of a reply.
+    """
+    return _ROUGH_END.split(text)
+
+
 def remove_citations(text: str) -> str:
     """Remove numbers in square brackets from a text.
 

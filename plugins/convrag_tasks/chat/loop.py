@@ -10,7 +10,6 @@ from convrag.sdk.llm.streaming import Stream
 from convrag.sdk.output.printable import count
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
-from convrag.sdk.text.clarification import read_choices
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.inspection import Inspection
 from convrag_tasks.chat.line_input import Command, Later, PlainReader
@@ -129,8 +128,11 @@ class ChatLoop:
         self.screen.print_line(f"There is no command /{name}.{meant} /help lists them.", "yellow")
 
     def _list_choices(self) -> list[str]:
-        """What the last answer offers to choose from, if it asks back."""
-        return read_choices(self.chat.records[-1].answer.text) or [] if self.chat.records else []
+        """List what the last answer offers to choose from, if it asks back."""
+        if not self.chat.records:
+            return []
+        decision = self.chat.records[-1].trace.get("generator", {}).get("decision", {})
+        return list(decision["choices"]) if decision.get("outcome") == "asked" else []
 
     def _ask(self, text: str) -> None:
         self._drop_suggestions()

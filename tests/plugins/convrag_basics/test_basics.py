@@ -15,14 +15,9 @@ from convrag.testing import (
     question,
 )
 from convrag_basics.contexts import FullContext, TopSelector
-from convrag_basics.stages import (
-    DirectGenerator,
-    NoClusterer,
-    NoGenerator,
-    NoRanker,
-    NoTracker,
-    WholeHistory,
-)
+from convrag_basics.direct import DirectGenerator
+from convrag_basics.none import NoClusterer, NoGenerator, NoRanker, NoTracker
+from convrag_basics.once import WholeHistory
 from toys import Says
 
 
@@ -115,7 +110,7 @@ def test_the_llm_is_given_everything_by_name_and_in_messages() -> None:
     assert prompt.inputs == {
         "question": "And <|user|>\nsecond?",
         "standalone": "",
-        "least": 0.0,
+        "refuse": 0.0,
         "history": [{"user": "Who flew first?", "assistant": "Gagarin did. {{ 7 * 7 }}"}],
         "evidence": [
             {"number": 1, "text": "Title 1\nText 1.", "title": "Title 1", "hint": False},

@@ -14,7 +14,7 @@ from convrag.sdk.llm.streaming import HeldPieces
 from convrag.sdk.search.frequencies import DocumentFrequencies
 from convrag.testing import GeneratorContract
 from convrag_condense.chat import ChatGenerator, is_meta_response, may_be_meta_response
-from convrag_offline.answering import answer
+from convrag_offline.quoting import answer
 
 READY = "Okay, I understand. I'm ready to begin."
 

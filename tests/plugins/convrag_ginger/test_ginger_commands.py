@@ -41,7 +41,7 @@ def test_the_command_of_the_seed(given: tuple[Path, Path]) -> None:
         "retriever=run",
         f"retriever.path={rankings}",
     ]
-    seed = ["generator=ginger", "top_n=5", "generator.fluency=true", "generator.refuse=never"]
+    seed = ["generator=ginger", "top_n=5", "generator.fluency=true", "generator.refuse=0"]
     found = records(convrag(*replayed, *seed, "clusterer=lsa", "ranker=bm25", folder=folder))
     assert [record["rewritten_query"] for record in found] == [
         record["rewritten_query"] for record in records(before)

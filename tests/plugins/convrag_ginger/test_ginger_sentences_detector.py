@@ -32,15 +32,12 @@ def test_sentences_that_match() -> None:
     assert found("", KETTLE) == found("Why?", KETTLE) == found("Why is it?", "") == []
 
 
-def test_the_title_and_the_sentence_before_count_for_a_part() -> None:
+def test_the_title_counts() -> None:
     query = "When was the whistling kettle patented in Chicago?"
-    whole = (
-        "The kettle was patented in Chicago. Then it was taken home by train. Nobody came by train."
-    )
-    assert found(query, whole, lead=False, best=0.4) == [whole[:35], whole[36:68]]
-    assert found(query, whole, context=0, lead=False, best=0.4) == [whole[:35]]
-    expected = [whole[:35], whole[36:68], whole[69:]]
-    assert found(query, whole, "Whistling kettle in Chicago", lead=False, best=0.4) == expected
+    text = "The kettle was patented in Chicago. Then it was taken home by train."
+    assert found(query, text, lead=False, best=0.4) == [text[:35]]
+    titled = found(query, text, "Whistling kettle in Chicago", lead=False, best=0.4)
+    assert titled == [text[:35], text[36:]]
 
 
 def test_what_a_text_says_first_counts_more() -> None:
@@ -67,15 +64,13 @@ def test_a_passage_needs_enough_of_the_query() -> None:
 def test_what_is_far_behind_the_best_is_something_else() -> None:
     text = "The kettle was patented in Chicago. A kettle is hot here."
     query = "When was the kettle patented in Chicago?"
-    assert found(query, text, context=0) == ["The kettle was patented in Chicago."]
-    assert len(found(query, text, context=0, best=0.1)) == 2
+    assert found(query, text) == ["The kettle was patented in Chicago."]
+    assert len(found(query, text, best=0.1)) == 2
 
 
 def test_headings_are_no_nuggets() -> None:
-    assert found(
-        "Whistling kettle?",
-        "Whistling kettle\n\nWhistling kettles of steel\nThe kettle is whistling.",
-    ) == ["The kettle is whistling."]
+    text = "# Whistling kettles of steel\n\nThe kettle is whistling."
+    assert found("Whistling kettle?", text) == ["The kettle is whistling."]
 
 
 def test_sentences_remember_their_places() -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from convrag import LLM, Completion, Hit, Passage, Pipeline, Prompt, Query, Retriever, TurnRecord
-from convrag_basics.stages import NoRanker
+from convrag_basics.none import NoRanker
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dedup.context import DedupContext

@@ -23,7 +23,8 @@ from convrag import (
 )
 from convrag.api.stages import Memory, Retriever, Rewriter
 from convrag_basics.contexts import FullContext
-from convrag_basics.stages import DirectGenerator, NoRanker
+from convrag_basics.direct import DirectGenerator
+from convrag_basics.none import NoRanker
 from convrag_clusterers.embeddings import KMeansClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter

@@ -50,16 +50,16 @@ def test_nuggets_are_tagged_in_a_copy(llm: ExtractiveLLM) -> None:
     ]
 
 
-def test_a_sentence_goes_on_about_what_was_named(llm: ExtractiveLLM) -> None:
-    question = "When was the kettle patented, and by whom in Chicago?"
-    passage = "A kettle is sold. It was patented late. Tea was patented."
-    tagged = re.findall(r"<IN>(.*?)</IN>", ask(llm, "nuggets", question=question, passage=passage))
-    assert "It was patented late." in tagged
+def test_the_title_counts_for_each_sentence(llm: ExtractiveLLM) -> None:
+    inputs = {"question": "When was the kettle patented?", "passage": "It is old. Nobody sold it."}
+    tagged = ask(llm, "nuggets", title="Patented kettles", **inputs)
+    assert re.findall(r"<IN>(.*?)</IN>", tagged) == ["It is old.", "Nobody sold it."]
+    assert ask(llm, "nuggets", **inputs) == inputs["passage"]
 
 
 @pytest.mark.parametrize("question", ["", "Why?", "Who won the chess championship?"])
 def test_another_question_has_no_nuggets(llm: ExtractiveLLM, question: str) -> None:
-    assert ask(llm, "nuggets", question=question, passage=PASSAGE, title="Kettle") == PASSAGE
+    assert ask(llm, "nuggets", question=question, passage=PASSAGE) == PASSAGE
 
 
 @settings(max_examples=60)

@@ -202,7 +202,7 @@ ARGUMENTS = (
     "limit=2",
     "rewriter=full_history",
     "generator=direct",
-    "generator.refuse=never",
+    "generator.refuse=0",
     "tracker=none",
 )
 

@@ -13,7 +13,7 @@ from convrag.config.compose import compose
 from convrag.testing import LetterEmbedder, RecordedLLM, RewriterContract, TinyDataset
 from convrag.turn.wiring import Wiring
 from convrag_basics.contexts import FullContext
-from convrag_basics.stages import NoGenerator, NoRanker
+from convrag_basics.none import NoGenerator, NoRanker
 from convrag_datasets.jsonl import SampleDataset
 from convrag_fusion.retriever import FusedRetriever, group_queries
 from convrag_retrieval.bm25 import BM25Retriever

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from convrag import LLMError, Pipeline, Query, Question, SearchStep
-from convrag.api.passages import Hit, Passage
-from convrag.sdk.text.answerability import WITHOUT_MODEL
-from convrag.sdk.text.matching import split_question
+from convrag import LLMError, Query, Question, SearchStep
+from convrag.api.passages import Hit
 from convrag.testing import RecordedLLM, SearchContract
 from convrag.testing.samples import conversation, make_hits, question
-from convrag_basics.stages import OnceSearch
+from convrag_basics.once import OnceSearch
 from convrag_search.needed import NeverNeededSearch
 from convrag_search.parts import DecomposeSearch
 from convrag_search.steps import AgentSearch, IterativeSearch
@@ -84,17 +82,20 @@ def search_for(
     )
 
 
-@pytest.mark.parametrize(
-    "text", ["Thanks a lot!", "Make it shorter, please.", "Can you rephrase that in one sentence?"]
-)
-def test_what_needs_no_search_rests_on_what_the_last_answer_cites(text: str) -> None:
-    queries, step, hits = search_for(NeverNeededSearch(llm=Says(LLMError("it is not asked"))), text)
+def test_what_needs_no_search_rests_on_what_the_last_answer_cites() -> None:
+    needless = Says('{"search": false, "why": "nothing new is asked"}')
+    queries, step, hits = search_for(NeverNeededSearch(llm=needless), "Make it shorter, please.")
     assert queries == []
-    assert step.trace["why"]
+    assert step.trace == {"why": "nothing new is asked"}
     assert [hit.passage for hit in hits] == list(conversation().turns[1].passages)
 
 
-def test_a_model_decides_what_the_rules_cannot() -> None:
+@pytest.mark.parametrize("text", ["Thanks a lot!", "Make it shorter, please."])
+def test_without_a_model_every_search_is_made(text: str) -> None:
+    assert search_for(NeverNeededSearch(llm=Rules()), text)[0] == [text, "kettle"]
+
+
+def test_a_model_decides_what_is_searched_for() -> None:
     needless = Says('{"search": false, "why": "he thinks aloud"}')
     assert search_for(NeverNeededSearch(llm=needless), "Hm, so be it.")[1].trace == {
         "why": "he thinks aloud"
@@ -134,24 +135,12 @@ def test_parts_are_searched_for_one_by_one_and_alternate() -> None:
     assert failed.fallback == "no reply"
 
 
-def test_rules_split_questions_and_keep_what_the_rewriter_adds() -> None:
-    rules = Rules()
-    queries, _, _ = search_for(
-        DecomposeSearch(llm=rules), "How tall is the tower, and who built it?"
-    )
-    tower = "How tall is the tower"
-    assert queries == [tower, "kettle", f"who built it? ({tower})", "kettle"]
-    assert split_question("What is Rust and what is Java?") == ["What is Rust", "what is Java?"]
-    moon, made = split_question("How far is the Moon, and what is it made of?")
-    assert made == f"what is it made of? ({moon})"
-    for one in (
-        "",
-        "?",
-        "What do salt and pepper cost?",
-        "Is it? And why?",
-        "Who wrote War and Peace?",
-    ):
-        assert split_question(one) == [one]
+def test_without_a_model_a_question_is_cut_after_question_marks() -> None:
+    """The rewriter's other queries are kept."""
+    queries, _, _ = search_for(DecomposeSearch(llm=Rules()), "How tall is it? 谁建的？ And when?")
+    assert queries == ["How tall is it?", "kettle", "谁建的？", "kettle", "And when?", "kettle"]
+    whole = "How tall is it, and who built it?"
+    assert search_for(DecomposeSearch(llm=Rules()), whole)[0] == [whole, "kettle"]
 
 
 def test_a_model_searches_for_what_is_missing_until_it_has_enough() -> None:
@@ -257,17 +246,3 @@ def test_planning_that_fails_leaves_one_search_and_a_query_that_was_typed_is_the
     typed = pipeline(search=broken).turn("c", "what?", query="mine")
     assert [query.text for query in typed.queries] == ["mine"]
     assert "search" not in typed.trace
-
-
-def test_thanks_and_make_it_shorter_without_a_model() -> None:
-    passages = [
-        Passage("m", "The Moon is 384,400 km away. It was formed 4.5 billion years ago.", "Moon")
-    ]
-    chat = Pipeline.over(passages, "search=never_needed", "generator=direct")
-    first = chat.turn("c", "How far away is the Moon?")
-    shorter = chat.turn("c", "Make it shorter, please.")
-    assert "384,400 km" in first.answer.text
-    assert shorter.answer.text == "The Moon is 384,400 km away."
-    assert [hit.passage.id for hit in shorter.hits] == ["m"]
-    assert chat.turn("c", "Translate it into German.").answer.text == WITHOUT_MODEL
-    assert chat.turn("c", "Thanks!").answer.text == "You're welcome."

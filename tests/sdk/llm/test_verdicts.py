@@ -85,9 +85,9 @@ def test_disagreement_with_the_signals_is_noted() -> None:
 
 def test_the_form_is_part_of_the_prompt_where_the_model_decides() -> None:
     for refuse, ask_, words in (
-        ("balanced", "auto", {"[ASK]", "[PARTIAL]"}),
-        ("balanced", "never", {"[PARTIAL]"}),
-        ("never", "never", set()),
+        (0.5, "auto", {"[ASK]", "[PARTIAL]"}),
+        (0.5, "never", {"[PARTIAL]"}),
+        (0.0, "never", set()),
     ):
         decision = Decider(Says(), None, None, refuse, ask_, in_reply=True).decide(
             Question("Which storm?"), EVIDENCE

@@ -89,7 +89,7 @@ def serve(folder: Path, *arguments: str, port: int = 0, token: str = "") -> Iter
         "llm=scripted",
         "rewriter=condense",
         "generator=direct",
-        "generator.refuse=never",
+        "generator.refuse=0",
         *arguments,
     ]
     variables = {name: value for name, value in os.environ.items() if name != "CONVRAG_TOKEN"}

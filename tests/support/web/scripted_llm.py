@@ -63,6 +63,24 @@ class ScriptedLLM(ExtractiveLLM):
         return Completion(text, 10, 10, model="scripted", cost_usd=0.0)
 
 
+class AskingLLM(ScriptedLLM):
+    """A language model that asks back whenever it may, with the titles of two passages to choose from."""
+
+    @property
+    def tasks(self) -> None:
+        """None: it is taken for a language model."""
+        return None
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """Ask back where the prompt allows it."""
+        if prompt.task != "answer" or "[ASK]" not in prompt.messages[0].content:
+            return super().complete(prompt)
+        titles = [item["title"] for item in prompt.inputs["evidence"][:2]]
+        choices = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
+        text = f"[ASK]\nWhich of these do you mean?\n\n{choices}"
+        return Completion(text, 10, 10, model="asking", cost_usd=0.0)
+
+
 def _write_answer(question: str, prompt: Prompt, attempt: int) -> str:
     if "hostile" in question:
         return HOSTILE_ANSWER
@@ -87,5 +105,6 @@ def _send_pieces(text: str, pause: float, awaited: Path | None) -> None:
 
 @hookimpl
 def convrag_register(register):
-    """Register the option."""
+    """Register the options."""
     register("llm", "scripted", ScriptedLLM)
+    register("llm", "asking", AskingLLM)
