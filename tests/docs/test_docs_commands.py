@@ -17,7 +17,7 @@ from hydra.core.override_parser.types import ChoiceSweep
 
 from commands import run_convrag
 from convrag.api.groups import GROUPS, options_group
-from convrag.cli.main import read_arguments
+from convrag.cli.arguments import read_arguments
 from convrag.config.compose import compose, variants
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
