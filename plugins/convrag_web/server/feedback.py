@@ -45,7 +45,7 @@ def add_feedback(conversations: Conversations, record: TurnRecord, feedback: Fee
     """Store feedback on a turn. Raises RequestError for a passage that the turn did not find."""
     found = {hit.passage.id for hit in record.hits}
     for passage in feedback.wrong:
-        if passage not in found:
+        if passage and passage not in found:
             message = f"no passage {passage!r} was found"
             raise RequestError(422, message, param="wrong", code="unknown_passage")
     grades: dict[str, int] = {}
