@@ -18,6 +18,7 @@ from hydra.core.override_parser.types import ChoiceSweep
 from commands import run_convrag
 from convrag.api.groups import GROUPS, options_group
 from convrag.cli.arguments import read_arguments
+from convrag.config.choices import quote_value
 from convrag.config.compose import compose, variants
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
@@ -110,7 +111,7 @@ def arguments_of(line: str) -> list[str] | None:
     ]
     if not command.multirun:
         return [*(each for each in command.flags if each not in PLACEHOLDERS), *arguments]
-    kept = [each for each in arguments if not each.startswith(("hydra", "+sweep"))]
+    kept = [quote_value(each) for each in arguments if not each.startswith(("hydra", "+sweep"))]
     first = []
     for text, override in zip(kept, OverridesParser.create().parse_overrides(kept), strict=True):
         if override.is_sweep_override():
