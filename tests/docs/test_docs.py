@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import run_convrag
-from pages import blocks
+from markdown_blocks import blocks
 from places import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

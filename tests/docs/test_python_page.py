@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands import run_convrag
-from pages import blocks
+from markdown_blocks import blocks
 from places import ROOT
 
 PAGE = (ROOT / "docs/python.md").read_text(encoding="utf-8")

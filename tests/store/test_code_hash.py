@@ -154,7 +154,14 @@ def test_a_class_without_a_file_is_told_by_its_code() -> None:
     [
         (
             ["convrag.sdk.text.sentences.split_sentences"],
-            ["convrag.sdk.text.analysis", "convrag.sdk.text.sentences"],
+            [
+                "convrag.sdk.text.analysis",
+                "convrag.sdk.text.languages",
+                "convrag.sdk.text.sentences",
+                "convrag.sdk.text.stems",
+                "convrag.sdk.text.stop_words",
+                "convrag.sdk.text.tokens",
+            ],
         ),
         (["convrag.Rewriter"], []),
         (["convrag.PromptTemplate"], ["convrag.sdk.llm.prompts"]),

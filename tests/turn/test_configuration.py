@@ -21,7 +21,7 @@ def compose(conversations: Conversations, *overrides: str) -> Pipeline:
 def test_the_configuration_has_what_bears_on_results(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TEA_TEXT", "balanced")
+    monkeypatch.setenv("TEA_TEXT", "0.4")
     (here / "corpus.jsonl").write_text('{"_id": "p", "text": "Green tea."}\n', encoding="utf-8")
     chat = compose(
         Conversations(),

@@ -43,9 +43,6 @@ from convrag.sdk.text.tokens import (
     tokenize,
 )
 
-LIBRARIES = {"Stemmer": "PyStemmer"}
-"""Their versions are part of the fingerprints of stages that use them (convrag.store.libraries)."""
-
 
 class Word(NamedTuple):
     """A word of a text.

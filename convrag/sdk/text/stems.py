@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+LIBRARIES = {"Stemmer": "PyStemmer"}
+"""Their versions are part of the fingerprints of stages that use them (convrag.store.libraries)."""
+
 _thread = threading.local()
 """Holds the stemmers of each thread, since they are not thread-safe."""
 

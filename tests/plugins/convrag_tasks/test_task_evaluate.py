@@ -17,7 +17,8 @@ from convrag import (
     TurnRecord,
 )
 from convrag.config.compose import compose
-from convrag.run.records import format_trec_lines, from_json, to_json
+from convrag.run.records import from_json, to_json
+from convrag.run.writers import format_trec_lines
 from convrag.sdk.data.inspectorraget import read_marked_answers
 from convrag.sdk.data.trec import encode_id
 from convrag.testing import TaskContract
