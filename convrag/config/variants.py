@@ -17,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from convrag.api.groups import GROUPS, OPTION_KEY, options_group
+from convrag.config.hydra import prepare_process
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
 
@@ -39,16 +40,17 @@ class Variant:
 
 @cache
 def default_options() -> Mapping[str, str]:
-    """Group -> the option that conf/config.yaml chooses."""
+    """Group -> the option that conf/config.yaml chooses for `task=run`."""
+    prepare_process()  # some depend on the task
     file = resources.files(CONFIG_MODULE).joinpath("config.yaml")
     config = OmegaConf.create(file.read_text(encoding="utf-8"))
-    chosen = {}
+    chosen = OmegaConf.create()
     for entry in config.defaults:
         if not isinstance(entry, str):
             ((key, name),) = entry.items()
             if key in GROUPS and isinstance(name, str):
                 chosen[key] = name
-    return chosen
+    return {str(group): chosen[group] for group in chosen}
 
 
 def variants(group: str) -> dict[str, str]:

@@ -13,12 +13,15 @@ from convrag.api.errors import (
     MissingExtra,
     PluginError,
     UnknownName,
+    find_package,
+    is_installed,
     locate_function,
     missing_extra,
 )
 from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.stage import Stage
-from convrag.registry.importing import describe_cause, redirect_prints
+from convrag.registry.importing import describe_cause, find_install, redirect_prints
+from convrag.registry.origin import FIRST_PARTY
 from convrag.registry.parameters import Parameter, Use, read_argument_texts, read_parameters
 from convrag.registry.schema import make_schema, plain_value
 from convrag.registry.values import check_value
@@ -54,7 +57,9 @@ class Option:
         """The class, imported where its path was registered.
 
         Raises:
-            PluginError: it cannot be imported, or is not a stage of the group.
+            MissingExtra: its module imports a library that its distribution, or ours, requires in
+                an extra, and that is not installed.
+            PluginError: it cannot be imported for another reason, or is not a stage of the group.
         """
         cls = self._import(self.target) if isinstance(self.target, str) else self.target
         stage = GROUPS[self.group]
@@ -230,8 +235,21 @@ class Option:
             with redirect_prints():
                 return getattr(import_module(module), name)
         except (Exception, SystemExit) as error:
+            missing = self._find_missing_extra(error)
+            if missing:
+                raise missing from error
             cause = describe_cause(error, module)
             raise self.refusal(f"{target} cannot be imported ({cause})") from error
+
+    def _find_missing_extra(self, error: BaseException) -> MissingExtra | None:
+        """Return the error that says what to install; None where the import failed otherwise."""
+        if not isinstance(error, ModuleNotFoundError) or not error.name:
+            return None
+        library = find_package(error.name)
+        if is_installed(library):  # it lacks a module, so that installing it changes nothing
+            return None
+        install = find_install(library, [self.distribution, FIRST_PARTY])
+        return MissingExtra(library, install, f"{self.group}={self.name}") if install else None
 
     def _check_default(self, parameter: Parameter) -> None:
         """Raise PluginError for a default in the signature without the annotated type."""

@@ -6,7 +6,7 @@ from importlib import metadata
 from typing import Any, Literal
 
 from convrag import ConvragError, __version__
-from convrag.sdk.errors import PluginError
+from convrag.sdk.errors import MissingExtra, PluginError
 from convrag.sdk.groups import GROUPS, options_group
 from convrag.sdk.tasks.options import Option, Variant, describe_option, plugins, variants_of
 
@@ -92,6 +92,8 @@ def _make_option_entry(option: Option) -> Entry:
         return replace(entry, state="claimed", message=str(error))
     try:
         description = describe_option(option)
+    except MissingExtra as error:
+        return replace(entry, state="needs", message=str(error))
     except ConvragError as error:
         return replace(entry, state="broken", message=str(error))
     except Exception as error:  # evaluating an annotation of a plugin may raise anything

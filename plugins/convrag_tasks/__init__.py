@@ -50,7 +50,7 @@ def convrag_register(register: Register) -> None:
 
 @hookimpl
 def convrag_conversations_started(config: Mapping[str, Any], model: str) -> None:
-    """Tell who talks about documents, once, what another choice would do."""
+    """Tell who talks about documents, once, what an embedder would find."""
     from convrag_tasks.hints import tell_once
 
     tell_once(config)

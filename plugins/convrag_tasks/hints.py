@@ -1,4 +1,4 @@
-"""Hints for people who talk about documents, each shown once per store."""
+"""A hint for people who talk about documents, shown once per store."""
 
 import logging
 import shlex
@@ -17,28 +17,20 @@ Two commands for it:
   pip install -c constraints.txt -e ".[neural]"
   {command} retriever=hybrid embedder=minilm"""
 
-CALLS = """generator=ginger asks the model about each passage, then for each sentence. \
-generator=direct answers in one call, and its words appear as they are written: \
-docs/answers.md#which-generator"""
-
 
 def tell_once(config: Mapping[str, Any]) -> None:
-    """Log the hints that apply to a configuration of task=chat or task=serve, each once."""
+    """Log what an embedder would find, unless a configuration of task=chat or task=serve has one,
+    or its store is marked as told.
+    """
     options = {
         group: node.get(OPTION_KEY) for group, node in config.items() if isinstance(node, Mapping)
     }
-    if options.get("task") not in ("chat", "serve") or options["dataset"] != "documents":
+    if options.get("task") not in ("chat", "serve"):
         return
-    store = Path(config["store"]["path"])
-    if options["retriever"] == "bm25":
-        _log_once(store / "told-words", WORDS)
-    if options["generator"] == "ginger" and options["llm"] != "extractive":
-        _log_once(store / "told-calls", CALLS)
-
-
-def _log_once(mark: Path, hint: str) -> None:
-    """Log a hint, unless the file that marks it as shown exists."""
+    if options["dataset"] != "documents" or options["retriever"] != "bm25":
+        return
+    mark = Path(config["store"]["path"]) / "told-words"
     if not mark.exists():
         command = shlex.join(["python", "-m", "convrag", *sys.argv[1:]])
-        log.warning("%s", hint.format(command=command))
+        log.warning("%s", WORDS.format(command=command))
         mark.touch()

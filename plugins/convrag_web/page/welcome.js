@@ -93,7 +93,7 @@ function describeModel({ llm, read }) {
   const sentences = [`Documents read on ${new Date(read).toLocaleString([], format)}.`];
   if (llm === "extractive") {
     sentences.unshift(
-      "No language model is set (llm=extractive): answers are made of sentences of the passages.",
+      "No language model is set (llm=extractive): answers are quotations from the documents.",
     );
   }
   return sentences.join(" ");

@@ -84,8 +84,7 @@ def test_a_run_asks_for_questions(tmp_path, folder):
     [
         ("retriever=bm25", ["retriever=hybrid embedder=minilm"]),
         ("retriever=hybrid", []),
-        ("retriever=hybrid llm=claude", ["docs/answers.md#which-generator"]),
-        ("retriever=hybrid llm=claude generator=direct", []),
+        ("retriever=hybrid llm=claude generator=ginger", []),
     ],
 )
 def test_what_other_choices_would_do_is_told_once(here, caplog, choices, told):
