@@ -3,6 +3,7 @@
 from convrag.api.errors import (
     ConversationChanged as ConversationChanged,
     ConversationsUnusable as ConversationsUnusable,
+    FolderInUse as FolderInUse,
     JobLost as JobLost,
     LauncherFailed as LauncherFailed,
     MissingExtra as MissingExtra,
