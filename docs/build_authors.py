@@ -40,23 +40,12 @@ MARKS = ("hookimpl", "Register", "use", "operational", "remembered", "Store")
 
 HELPERS = {
     "Texts": "text.analysis text.sentences text.citations",
-    "Language models": "llm.prompts llm.rewriter llm.structured_output llm.judges",
+    "Language models": "llm.prompts llm.rewriter llm.json_stage llm.structured_output",
     "Search": "search.corpus search.queries search.fusion search.vectors",
-    "Data": "data.jsonl data.document_passages",
-    "Output": "output.progress output.console",
-    "Calls and results": "parallel lazy identity storage model_files",
+    "Data and output": "data.jsonl data.document_passages output.progress output.console",
+    "Calls and results": "parallel lazy identity files model_files cancellation",
 }
 """Subject -> the modules of convrag.sdk that plugin authors need. The others may change."""
-
-CONCURRENCY = {
-    "cancellation": "sleep check_cancelled when_cancelled",
-    "streaming": "current_listener",
-}
-STORE = {
-    "files": "open_atomically write_atomically",
-    "fingerprint": "digest file_hash hash_text",
-}
-"""Module of convrag.concurrency or convrag.store -> what plugins may use of it."""
 
 PROGRAMS = ("Pipeline", "Conversations", "ConversationInfo", "read_run", "read_grid")
 """What programs use rather than plugins; docs/python.md has it."""
@@ -305,11 +294,6 @@ def _document_helpers() -> Iterator[str]:
         for name in names.split():
             module = import_module(f"convrag.sdk.{name}")
             yield from _document_module(module, list_public_names(module))
-    yield "Of `convrag.concurrency` and `convrag.store`, plugins may use these functions."
-    for room, modules in (("concurrency", CONCURRENCY), ("store", STORE)):
-        for name, public in modules.items():
-            module = import_module(f"convrag.{room}.{name}")
-            yield from _document_module(module, public.split())
 
 
 def list_public_names(module: Any) -> list[str]:

@@ -6,8 +6,8 @@ and may change.
 * Texts: `text.analysis`, `text.sentences`, `text.citations`.
 * Language models: `llm.prompts`, `llm.rewriter`, `llm.json_stage`, `llm.structured_output`.
 * Search: `search.corpus`, `search.queries`, `search.fusion`, `search.vectors`.
-* Data and output: `data.jsonl`, `output.progress`, `output.console`.
-* Calls and results: `parallel`, `lazy`, `identity`, `files`.
+* Data and output: `data.jsonl`, `data.document_passages`, `output.progress`, `output.console`.
+* Calls and results: `parallel`, `lazy`, `identity`, `files`, `model_files`, `cancellation`.
 * Rare names of the kernel: `errors`, `types`.
 
 All modules and rooms:

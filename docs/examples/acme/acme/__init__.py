@@ -6,8 +6,18 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Offer the two classes as options."""
-    register("rewriter", "acme_topic", "acme.rewriter:TopicRewriter")
-    register("clusterer", "acme_length", "acme.clusterer:LengthClusterer")
+    register(
+        "rewriter",
+        "acme_topic",
+        "acme.rewriter:TopicRewriter",
+        "Add the first words of earlier answers that fall into one cluster with the question.",
+    )
+    register(
+        "clusterer",
+        "acme_length",
+        "acme.clusterer:LengthClusterer",
+        "Group texts by how many words they have.",
+    )
 
 
 @hookimpl

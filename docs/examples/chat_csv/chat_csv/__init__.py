@@ -6,4 +6,10 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Offer the data set."""
-    register("dataset", "chat_csv", "chat_csv.dataset:ChatDataset")
+    register(
+        "dataset",
+        "chat_csv",
+        "chat_csv.dataset:ChatDataset",
+        "Read a help desk's export: each chat is a conversation, and the articles that an "
+        "agent links are relevant.",
+    )

@@ -6,5 +6,17 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Offer the rankers."""
-    register("ranker", "maxsim", "maxsim.ranker:MaxSimRanker")
-    register("ranker", "maxsim_words", "maxsim.ranker:WordRanker")
+    register(
+        "ranker",
+        "maxsim",
+        "maxsim.ranker:MaxSimRanker",
+        "Compare texts token by token, with the vectors that a transformer gives tokens in "
+        "their context (MaxSim).",
+    )
+    register(
+        "ranker",
+        "maxsim_words",
+        "maxsim.ranker:WordRanker",
+        "Compare texts word by word, with the vector that any embedder has for a word alone "
+        "(MaxSim).",
+    )

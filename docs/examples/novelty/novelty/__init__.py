@@ -6,4 +6,9 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Offer the metric."""
-    register("metrics", "novelty", "novelty.metric:NoveltyMetrics")
+    register(
+        "metrics",
+        "novelty",
+        "novelty.metric:NoveltyMetrics",
+        "Measure how much of each answer is new in its conversation: answer_novelty, from 0 to 1.",
+    )
