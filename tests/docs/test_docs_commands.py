@@ -113,7 +113,8 @@ def arguments_of(line: str) -> list[str] | None:
         return [*(each for each in command.flags if each not in PLACEHOLDERS), *arguments]
     kept = [quote_value(each) for each in arguments if not each.startswith(("hydra", "+sweep"))]
     first = []
-    for text, override in zip(kept, OverridesParser.create().parse_overrides(kept), strict=True):
+    quoted = [quote_value(text) for text in kept]
+    for text, override in zip(kept, OverridesParser.create().parse_overrides(quoted), strict=True):
         if override.is_sweep_override():
             assert override.input_line is not None
             value = override.value()
