@@ -1,4 +1,4 @@
-"""What the model sees of the passages: `selector=top`, `context=full` and `context=snippets`."""
+"""Passages as the model sees them: `selector=top`, `context=full` and `context=snippets`."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -68,11 +68,11 @@ def _first_positions(history: Iterable[Turn]) -> dict[str, int]:
 
 @dataclass(kw_only=True, eq=False)
 class SnippetContext(Context):
-    """Show the model a snippet of each retrieved passage: consecutive sentences with most words of the question.
+    """Show the model the sentences of each passage that have most words of the question.
 
-    For small context windows. A passage that is short enough is shown in full, and each with its
-    title. The trace has the number of passages that were cut (`cut`), and of their tokens that the
-    model does not see (`tokens_left_out`).
+    For small context windows. The sentences of a snippet are consecutive. A passage that is short
+    enough is shown in full, and each with its title. The trace has the number of passages that were
+    cut (`cut`), and of their tokens that the model does not see (`tokens_left_out`).
 
     Args:
         llm: counts tokens.

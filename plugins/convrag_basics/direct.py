@@ -26,7 +26,7 @@ from convrag.sdk.text.sentences import remove_citations
 
 
 class DirectGenerator(DecidingGenerator):
-    """Give the LLM the conversation, the numbered passages and the question, and check what it cites.
+    """Give the LLM the conversation, numbered passages and the question; check its citations.
 
     Earlier answers stand in the prompt without their citations, since the numbers name other
     passages now. Without evidence the prompt says that no passage was found; it mentions the user's

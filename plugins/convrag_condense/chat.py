@@ -43,7 +43,7 @@ _SAMPLING = ("temperature", "max_tokens", "top_p", "top_k", "repeat_penalty")
 
 @dataclass(kw_only=True, eq=False)
 class ChatGenerator(DecidingGenerator):
-    """Answer as a chat: the system prompt once, plain questions, each with its evidence as a note behind it.
+    """Answer as a chat: the system prompt once, then plain questions, each followed by evidence.
 
     Citations are numbered for the whole conversation, so that an answer may cite a passage of an
     earlier turn; a number that no passage has is removed and counted (`citations_removed`). A reply
@@ -105,8 +105,8 @@ class ChatGenerator(DecidingGenerator):
         self.max_prompt_tokens = self.window - self.evidence_tokens - (self.max_tokens or 0)
         if self.max_prompt_tokens <= 0:
             raise ConfigError(
-                f"generator.window={self.window} must be above evidence_tokens={self.evidence_tokens} and "
-                f"max_tokens={self.max_tokens} together"
+                f"generator.window={self.window} must be above "
+                f"evidence_tokens={self.evidence_tokens} and max_tokens={self.max_tokens} together"
             )
         self.label = "Doc_" if self.labels == "documents" else ""
         given = {name: getattr(self, name) for name in _SAMPLING}
@@ -223,8 +223,8 @@ MAX_WORDS = 60
 """The longest meta-response; a longer reply says something."""
 
 _OPENING = (
-    r"(?:(?:ok(?:ay)?|sure|certainly|of course|great|all ?right|alright|absolutely|yes|thanks|thank you|hello|hi)"
-    r"[,!. ]*)"
+    r"(?:(?:ok(?:ay)?|sure|certainly|of course|great|all ?right|alright|absolutely|yes|thanks"
+    r"|thank you|hello|hi)[,!. ]*)"
 )
 _READY = (
     r"(?:i['’]?m|i am)\s+(?:now\s+|all\s+)?(?:ready|prepared|set|here|standing by)\b"
@@ -236,9 +236,11 @@ _UNDERSTOOD = (
     r"(?:\s+(?:the|your|my|these|all|everything|what)\b.*)?)"
 )
 _INVITATION = (
-    r"(?:so\s+)?(?:please\s+)?(?:i(?:['’]ll| will)\s+(?:follow|answer|use|cite|base|provide|do|be)\b"
-    r"|go ahead\b|(?:feel free to\s+)?(?:provide|share|send|ask|give|tell)\b|let me know\b|let['’]?s (?:begin|start)\b"
-    r"|what (?:would|do) you (?:like|want)\b|what(?:['’]s| is) your\b|how (?:can|may) i (?:help|assist)\b).*"
+    r"(?:so\s+)?(?:please\s+)?"
+    r"(?:i(?:['’]ll| will)\s+(?:follow|answer|use|cite|base|provide|do|be)\b"
+    r"|go ahead\b|(?:feel free to\s+)?(?:provide|share|send|ask|give|tell)\b|let me know\b"
+    r"|let['’]?s (?:begin|start)\b|what (?:would|do) you (?:like|want)\b"
+    r"|what(?:['’]s| is) your\b|how (?:can|may) i (?:help|assist)\b).*"
 )
 _OBJECTION = re.compile(r"\b(?:but|however|not|no|cannot|unfortunately)\b|n['’]t\b", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(rf"{_OPENING}*(?:{_READY}|{_UNDERSTOOD})[.!]*", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The history of a conversation as the messages that a model is sent, continued from turn to turn."""
+"""The history of a conversation as a model's messages, continued from turn to turn."""
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,7 +131,7 @@ class NewestQuestion(NamedTuple):
 
 @dataclass(eq=False)
 class ChatHistory(HistoryReader):
-    """The answered exchanges of a history (`exchanges`), and the citation numbers of its passages (`numbers`).
+    """The answered exchanges of a history, and the citation numbers of its passages.
 
     Passages are numbered for the whole conversation, by id and in the order in which they were
     shown: each keeps its number, new ones count on. A turn without an answer is left out, since the

@@ -10,20 +10,21 @@ from convrag import Question, Rewrite, Turn
 from convrag.sdk.text.analysis import find_stems, split_compounds, split_words
 
 _PRONOUNS = """
-it its it's itself they they're them their theirs themselves this that that's these those he he's him his she she's her
-hers aforementioned former latter
+it its it's itself they they're them their theirs themselves this that that's these those he he's
+him his she she's her hers aforementioned former latter
 """
 _ELLIPSIS = "also additionally another earlier else elaborate furthermore moreover other others"
 _OPENERS = "and but or so then plus besides because"
 _COMPARISON = """
-between compare compared compares comparison comparisons connected connection connections contrast contrasts differ
-difference differences different differs overlap overlaps overlapping relate related relates relation relations
-relationship relationships similar similarities similarity similarly versus vs
+between compare compared compares comparison comparisons connected connection connections contrast
+contrasts differ difference differences different differs overlap overlaps overlapping relate
+related relates relation relations relationship relationships similar similarities similarity
+similarly versus vs
 """
 _PHRASES = """
-as mentioned, as well, as you said, expand on, go on, how about, how come, how so, like you said, more about, tell me
-more, the above, the previous, the same, what about, what if, which one, which ones, why not, you just said, you
-mentioned, you said
+as mentioned, as well, as you said, expand on, go on, how about, how come, how so, like you said,
+more about, tell me more, the above, the previous, the same, what about, what if, which one,
+which ones, why not, you just said, you mentioned, you said
 """
 
 PRONOUNS = frozenset(_PRONOUNS.split())

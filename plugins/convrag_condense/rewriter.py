@@ -1,4 +1,4 @@
-"""`rewriter=condense`: follow-ups that pass a gate are condensed by an LLM, and checked for drift."""
+"""`rewriter=condense`: an LLM condenses the follow-ups that a gate chooses."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False)
 class CondenseRewriter(Rewriter):
-    """Let a gate decide which follow-ups need the LLM, condense those, and guard against invented rewrites.
+    """Condense the follow-ups that a gate finds dependent, and reject rewrites that have drifted.
 
     The record says for each turn what the gate decided and why: `first_turn`; `pronoun`,
     `ellipsis`, `comparison`, `short` or `standalone`; `always` or `never`. The user's own words are

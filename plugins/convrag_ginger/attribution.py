@@ -15,7 +15,7 @@ from convrag_ginger.length_limit import find_numbers_and_negations, is_number, s
 
 @dataclass(frozen=True)
 class CitedSentence:
-    """A sentence made from the nuggets of a cluster, with its citations and whether its nuggets support it.
+    """A sentence made from the nuggets of a cluster, with its citations and its support.
 
     `cluster` is the cluster's position. Of its nuggets, the sentence rests on `supporting`, and
     `passages` are the ids that it cites. `share` of its content words occur in its nuggets, and
@@ -43,7 +43,13 @@ class CitedSentence:
 
 
 class LexicalSupport(NamedTuple):
-    """The share of a sentence's content words that occur in nuggets, and the numbers and negations that do not."""
+    """The share of a sentence's words that nuggets have, and the numbers that they lack.
+
+    Args:
+        share: of its content words, 0 to 1.
+        unknown: its numbers and negations that occur in no nugget.
+    """
+
 
     share: float
     unknown: list[str]
@@ -168,7 +174,7 @@ def number_passages(evidence: Evidence) -> dict[str, int]:
 
 
 def add_citations(sentence: str, passages: Iterable[str], numbers: Mapping[str, int]) -> str:
-    """A sentence followed by the numbers of its passages, in rising order: "Tea is green. [1][3]"."""
+    """Add the numbers of its passages to a sentence, in rising order: "Tea is green. [1][3]"."""
     citations = "".join(
         f"[{number}]" for number in sorted(numbers[passage] for passage in passages)
     )

@@ -18,7 +18,13 @@ Unsupported = Literal["reduce", "drop", "keep"]
 
 
 class WrittenSentences(NamedTuple):
-    """The sentences of an answer; how many were reduced to a quotation, and how many clusters gave none."""
+    """The sentences of an answer.
+
+    Args:
+        sentences: one for each cluster that gave one.
+        reduced: how many were replaced by a quotation.
+        left_out: how many clusters gave none.
+    """
 
     sentences: list[CitedSentence]
     reduced: int
@@ -27,7 +33,10 @@ class WrittenSentences(NamedTuple):
 
 @dataclass
 class SentenceWriter:
-    """Writes a sentence for each of the best clusters, and rephrases them; see GingerGenerator for the parameters."""
+    """Writes a sentence for each of the best clusters, and rephrases them.
+
+    GingerGenerator describes the parameters.
+    """
 
     summarizer: Summarizer
     attributor: Attributor

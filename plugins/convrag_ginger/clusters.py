@@ -26,7 +26,14 @@ ranker=size counts lines.
 
 @dataclass(frozen=True)
 class Cluster:
-    """Nuggets that belong together, their relevance, and the words of their topic, where the clusterer has any."""
+    """Nuggets that belong together.
+
+    Args:
+        nuggets: the nuggets.
+        score: their relevance.
+        outlier: whether the clusterer found all of them to belong to no cluster.
+        words: the words of their topic, where the clusterer has any.
+    """
 
     nuggets: tuple[MergedNugget, ...]
     score: float
@@ -155,7 +162,7 @@ class NuggetClusterer:
     outliers: OutlierPolicy
 
     def cluster(self, query: str, nuggets: Sequence[MergedNugget]) -> list[Cluster]:
-        """Scored clusters in the order in which they appear in the passages; none without nuggets."""
+        """Cluster nuggets and score the clusters, in the order of their first nuggets."""
         if not nuggets:
             return []
         texts = [nugget.text for nugget in nuggets]
@@ -197,7 +204,12 @@ class NuggetClusterer:
 
 @dataclass(frozen=True)
 class MergedNugget:
-    """Nuggets that say the same: the one that says most, and the positions of all of them in the original list."""
+    """Nuggets that say the same.
+
+    Args:
+        nugget: the one that says most.
+        members: the positions of all of them in the original list.
+    """
 
     nugget: Nugget
     members: tuple[int, ...]

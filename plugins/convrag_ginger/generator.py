@@ -50,7 +50,7 @@ from convrag_ginger.sentences_detector import SentencesDetector
 
 
 class GingerGenerator(DecidingGenerator):
-    """Answer from information nuggets: detect, cluster and rank them, and say each of the best clusters in a sentence.
+    """Answer from information nuggets: detect, cluster, rank, and summarise each best cluster.
 
     Every sentence cites the passages of the nuggets that it rests on, and `Answer.support` names
     these. The trace holds all nuggets with their offsets, the clusters with their scores (and with
@@ -100,8 +100,8 @@ class GingerGenerator(DecidingGenerator):
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording
             where the new one is too long, is several sentences, or loses its support.
         refuse: without a language model, a question is refused where the best passage has less than
-            this share of its words, 0 to 1, rare ones first (docs/answers.md); 0 answers all. With a
-            model, a question is refused where there is no nugget.
+            this share of its words, 0 to 1, rare ones first (docs/answers.md); 0 answers all. With
+            a model, a question is refused where there is no nugget.
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question`
             and `text` (a sentence on each line).
         temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the
@@ -142,8 +142,8 @@ class GingerGenerator(DecidingGenerator):
     ) -> None:
         if least_nuggets > 1 and outliers == "singletons":
             raise ConfigError(
-                f"generator.least_nuggets={least_nuggets}: generator.outliers=singletons makes clusters of one nugget; "
-                "choose generator.outliers=own, nearest or drop"
+                f"generator.least_nuggets={least_nuggets}: generator.outliers=singletons makes "
+                "clusters of one nugget; choose generator.outliers=own, nearest or drop"
             )
         self.limit = LengthLimit.of(res_length_limit, words)
         self.detector = detector

@@ -66,7 +66,10 @@ _NEGATIONS = frozenset(
     ("no", "not", "nor", "never", "none", "neither", "nothing", "nobody", "without", "cannot")
 )
 # common in questions on any topic, so they do not tell one topic from another
-_ASKING = "also could describe explain find get give help know like may mean might must please say tell want would"
+_ASKING = """
+also could describe explain find get give help know like may mean might must please say tell want
+would
+"""
 _STOP_WORDS = GRAMMAR_WORDS.union(_ASKING.split())
 
 
@@ -77,7 +80,7 @@ def stem_content(text: str) -> tuple[str, ...]:
 
 @lru_cache(2048)
 def find_numbers_and_negations(text: str) -> tuple[str, ...]:
-    """The numbers and negations of a text, sorted. Texts that differ in them do not say the same."""
+    """Find the numbers and negations of a text, sorted; texts that say the same have the same."""
     return tuple(
         sorted(word for word in split_words(text) if is_number(word) or _is_negation(word))
     )

@@ -1,4 +1,4 @@
-"""`detector=sentences`: the sentences of a passage that match the query best, and `detector=auto`."""
+"""`detector=sentences`, the sentences that match the query best, and `detector=auto`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class SentencesDetector(Detector):
 
 
 class AutoDetector(Detector):
-    """Detect nuggets with detector=llm if the run's llm is a language model, else with detector=sentences.
+    """Detect nuggets with detector=llm if the llm is a language model, else detector=sentences.
 
     So `llm=gpt4` alone has GPT-4 detect them, and a run without a model needs none. A stage that
     works by rules says so itself (`LLM.tasks`). `detector=llm` or `detector=sentences` decide it
@@ -87,4 +87,7 @@ class AutoDetector(Detector):
         """Say which detector was chosen."""
         if self.uses_model:
             return "the llm is a language model, and detects the nuggets (detector=llm)"
-        return "the llm is no language model: nuggets are sentences that match the question (detector=sentences)"
+        return (
+            "the llm is no language model: nuggets are sentences that match the question "
+            "(detector=sentences)"
+        )

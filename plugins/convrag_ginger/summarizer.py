@@ -19,7 +19,7 @@ _QUOTED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$
 
 
 class LlmSummarizer(Summarizer):
-    """Ask the LLM to say in one sentence what the nuggets contribute to answering the query (GINGER).
+    """Ask the LLM to say in one sentence what the nuggets contribute to the answer (GINGER).
 
     Only the first sentence of a reply counts. One that is too long even without its last clauses,
     or that says what the nuggets do not, is asked for once more, with the reason. Where the second
@@ -52,7 +52,7 @@ class LlmSummarizer(Summarizer):
         self.prompt_templates = (self.template,)
 
     def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
-        """One or two calls of the LLM; without nuggets no call, and an empty text. Raises LLMError."""
+        """Call the LLM once or twice; without nuggets the text is empty. Raises LLMError."""
         texts = [clean_quote(nugget.text) for nugget in nuggets]
         if not texts:
             return ""
@@ -75,14 +75,20 @@ class LlmSummarizer(Summarizer):
 
 
 def _find_fault(sentence: str, texts: Sequence[str], words: int) -> str:
-    """What a model is told about a sentence that cannot be used; empty for a good one."""
+    """Say for a model why a sentence cannot be used; empty for a good one."""
     if not sentence:
         return "Your reply has no sentence. Reply with the sentence alone."
     if not shorten_by_clauses(sentence, words):
-        return f"Your sentence has {len(sentence.split())} words. Say it in one complete sentence of at most {words}."
+        return (
+            f"Your sentence has {len(sentence.split())} words. "
+            f"Say it in one complete sentence of at most {words}."
+        )
     support = measure_lexical_support(sentence, texts)
     if support.unknown:
-        return f"The pieces do not say: {', '.join(support.unknown)}. Write the sentence again, with what they say alone."
+        return (
+            f"The pieces do not say: {', '.join(support.unknown)}. "
+            "Write the sentence again, with what they say alone."
+        )
     if not support.suffices(LEAST_SUPPORT):
         return (
             "Most of your sentence is not in the pieces. Write it again, with what they say alone."

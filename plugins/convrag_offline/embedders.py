@@ -1,4 +1,4 @@
-"""Embedders without a model to download: latent semantic analysis of the corpus, and hashed words."""
+"""Embedders without a model to download: LSA of the corpus, and hashed words."""
 
 from __future__ import annotations
 
@@ -25,16 +25,20 @@ if TYPE_CHECKING:
     from convrag_offline.lsa_model import LsaModel
 
 
-_NO_CORPUS = "this embedder learns from the run's corpus, and the data set has none: choose another (embedder=...)"
+_NO_CORPUS = (
+    "this embedder learns from the run's corpus, and the data set has none: "
+    "choose another (embedder=...)"
+)
 
 
 @dataclass(kw_only=True, eq=False)
 class LsaEmbedder(Embedder):
-    """Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the run's corpus: no model to download.
+    """Embed texts by latent semantic analysis of the run's corpus: no model to download.
 
-    Words that occur together in passages are close to each other. A text without a word of the
-    corpus is a zero row. Where documents change, new passages are folded into the model of before,
-    until a tenth of what it learnt from has changed: then it learns anew (Berry et al. 1995).
+    A truncated SVD of TF-IDF weights, by which words that occur together in passages are close to
+    each other. A text without a word of the corpus is a zero row. Where documents change, new
+    passages are folded into the earlier model; once a tenth of the passages that it learnt from has
+    changed, it learns anew (Berry et al. 1995).
 
     Args:
         dataset: the data set whose corpora, all of them, are learnt from.
@@ -114,11 +118,11 @@ class LsaEmbedder(Embedder):
 
 
 class WordsEmbedder(Embedder):
-    """Embed texts by their content words: texts are as near to each other as they share words. It learns nothing.
+    """Embed texts by their content words: the more words two texts share, the nearer they are.
 
-    There is no model, and no corpus is needed, unlike for `embedder=lsa`; words of the same meaning
-    are not near. Each word's stem counts in one column, which its hash chooses (Weinberger et al.
-    2009). A text without content words is a zero row.
+    Nothing is learnt, so that no corpus is needed, unlike for `embedder=lsa`; words of the same
+    meaning are not near. Each word's stem counts in one column, which its hash chooses (Weinberger
+    et al. 2009). A text without content words is a zero row.
 
     Args:
         dimensions: of the vectors; with fewer, more words share a column.

@@ -1,4 +1,4 @@
-"""`llm=extractive`: in place of a language model, it ranks, quotes and copies words of the texts."""
+"""`llm=extractive`: quotes sentences and copies words in place of a language model."""
 
 import logging
 import re
@@ -74,8 +74,8 @@ class ExtractiveLLM(LLM):
 def _warn_of_unknown_task(task: str) -> None:
     """Warn once that a task has no rule: most stages then fall back, and only records say why."""
     log.warning(
-        "llm=extractive is no language model, and has no rule for the task %r: what asks for it falls back in "
-        "each turn, or fails. Choose a language model: llm=litellm llm.model=...",
+        "llm=extractive is no language model, and has no rule for the task %r: what asks for it "
+        "falls back in each turn, or fails. Choose a language model: llm=litellm llm.model=...",
         task,
     )
 

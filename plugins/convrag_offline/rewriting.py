@@ -1,4 +1,4 @@
-"""Task "rewrite" without a language model: the question, and the words of the history that it lacks.
+"""Task "rewrite" without a language model: the question and words of the history.
 
 How many words are added: a standalone search question names about three things, so a question with
 fewer than three content words is filled up to three. A reference back (it, they, that) stands for
@@ -47,7 +47,8 @@ class _Candidate:
 
     Args:
         text: the word in its latest form.
-        position: of that form: the exchange (from the last one, 0, backward), the speaker, the word.
+        position: of that form: the exchange (from the last one, 0, backward), the speaker, and the
+            word.
         weight: of all its mentions.
         mentions: how many there are.
     """
@@ -77,7 +78,7 @@ def rewrite(
 def find_missing_words(
     question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0
 ) -> list[str]:
-    """Find the words of the history that the question needs to stand alone, in their latest form."""
+    """Find the words of the history that the question lacks, in their latest form."""
     number = round(_count_missing_words(question) * (1 + question_weight) ** 2)
     if not number:
         return []

@@ -12,11 +12,11 @@ from convrag.sdk.llm.json_stage import JsonStage
 
 @dataclass(kw_only=True, eq=False)
 class NeverNeededSearch(JsonStage, Search):
-    """Leave out searches that nobody needs: "Thanks!", "Make it shorter." The answer rests on what the last one cited.
+    """Leave out needless searches ("Thanks!", "Make it shorter.") where an LLM finds them so.
 
-    A language model is asked, except at the first question of a conversation. Where its reply
-    cannot be used, the search is made, and the record says why. Without a language model, every
-    search is made.
+    The answer then rests on the passages that the last one cited. The language model is not asked
+    at the first question of a conversation. Where its reply cannot be used, the search is made, and
+    the record says why. Without a language model, every search is made.
 
     Source: the retrieval decision of Self-RAG (Asai et al. 2023), by a prompt instead of a trained
         token.

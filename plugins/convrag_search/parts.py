@@ -16,12 +16,13 @@ _AFTER_QUESTION_MARK = re.compile(r"(?<=[?？؟])\s*")
 
 @dataclass(kw_only=True, eq=False)
 class DecomposeSearch(JsonStage, Search):
-    """Search for each part of a question by itself: "How tall is it, and who built it?" is two searches.
+    """Search for each part of a question: "How tall is it, and who built it?" has two parts.
 
     A language model writes the parts as questions that stand alone. Without one, the question is
-    cut after question marks; each part takes the place of the rewrite's first query. A question of one part is searched for as the rewriter says.
-    The passages of the parts alternate, so that each part has its best among the first. Where the
-    model's reply cannot be used, there is one search, and the record says why.
+    cut after question marks; each part takes the place of the rewrite's first query. A question of
+    one part is searched for as the rewriter says. The passages of the parts alternate, so that each
+    part has its best among the first. Where the model's reply cannot be used, there is one search,
+    and the record says why.
 
     Source: Least-to-most prompting (Zhou et al. 2022) and the decomposition of MultiHop-RAG's
     baselines (Tang and Yang 2024), without an answer for each part.

@@ -1,6 +1,4 @@
-"""`search=iterative` and `search=agent`: a language model reads what was found, and searches for
-what is missing.
-"""
+"""`search=iterative` and `search=agent`: a language model reads the passages and searches on."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,7 +30,7 @@ class StepwiseSearch(JsonStage, Search):
 
     without = "search=once"
     tools: ClassVar[Sequence[Mapping[str, Any]] | None] = None
-    """That the model may call."""
+    """Tools that the model may call."""
 
     steps: Annotated[int, Ge(1)] = 3
     seconds: Annotated[float, Gt(0)] = 60.0
@@ -62,7 +60,7 @@ class StepwiseSearch(JsonStage, Search):
 
 
 class IterativeSearch(StepwiseSearch):
-    """Search for what the rewriter says, read, and search for what is missing, until it is there or a limit is reached.
+    """Search, have the LLM read the passages, and search for what is missing, up to a limit.
 
     After each search a language model says in JSON whether the passages hold the answer, what is
     missing, and the next query. The passages of all searches alternate. The searching ends where
@@ -115,7 +113,7 @@ _TOOL = {
 
 
 class AgentSearch(StepwiseSearch):
-    """Let the model search: it calls a search tool by the server's function calling, until it calls none.
+    """Let the model search: it calls a search tool by function calling, until it calls none.
 
     Before each search the model sees the conversation, the question, and what its searches have
     found. What it calls for is searched for; the passages of all searches alternate, and the
@@ -169,7 +167,8 @@ def read_calls(reply: str) -> tuple[Query, ...]:
             text = ""
         if name != "search" or not text:
             raise LLMError(
-                f"the model called {name} with {arguments!r:.100}: only search can be called, with a query"
+                f"the model called {name} with {arguments!r:.100}: "
+                "only search can be called, with a query"
             )
         queries.append(Query(text))
     return tuple(queries)

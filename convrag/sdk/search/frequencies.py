@@ -1,4 +1,4 @@
-"""Document frequencies of the run's corpora, and the weights of words that follow from them (idf)."""
+"""Document frequencies of the run's corpora, and the idf weights of words."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Decision:
         return row | {"why": self.explain()}
 
     def explain(self) -> str:
-        """Say in a sentence what was decided and why: "Refused: the nearest passage has 1 of ..."."""
+        """Say what was decided and why: "Refused: the nearest passage has 1 of ..."."""
         outcomes = {
             "answered": "Answered",
             "partial": "Answered in part",

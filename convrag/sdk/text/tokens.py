@@ -14,7 +14,10 @@ from convrag.sdk.text.stop_words import WORDS_BY_LANGUAGE
 
 _JOINED = re.compile(r"(?<=\w)[-.,](?=\w)")
 
-_MARKS = r"\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff"
+_MARKS = (
+    r"\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0eff"
+    r"\u1000-\u109f\u1780-\u17ff"
+)
 """Combining marks, and scripts whose vowels are such: to Python they are no part of a word."""
 
 PLAIN_TOKEN = re.compile(r"\b\w\w+\b")
