@@ -293,8 +293,8 @@ def _write_lines(numbers: Mapping[str, Any]) -> tuple[str, ...]:
         )
     if numbers["follow_ups"]:
         lines.append(
-            f"dhrag: {numbers['mean_selected']:.2f} of {numbers['mean_available']:.2f} earlier turns "
-            "were selected on average; analysis/dhrag.jsonl says why."
+            f"dhrag: {numbers['mean_selected']:.2f} of {numbers['mean_available']:.2f} earlier "
+            "turns were selected on average; analysis/dhrag.jsonl says why."
         )
     return tuple(lines)
 

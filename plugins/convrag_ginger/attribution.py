@@ -50,7 +50,6 @@ class LexicalSupport(NamedTuple):
         unknown: its numbers and negations that occur in no nugget.
     """
 
-
     share: float
     unknown: list[str]
 

@@ -6,7 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import complete_whole
-from convrag.sdk.text.sentences import get_first_sentence, shorten_by_clauses
+from convrag.sdk.text.clauses import shorten_by_clauses
+from convrag.sdk.text.sentences import get_first_sentence
 from convrag.sdk.text.windows import clean_quote
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster

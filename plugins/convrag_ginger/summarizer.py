@@ -6,7 +6,8 @@ from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import add_complaint
-from convrag.sdk.text.sentences import get_first_sentence, remove_citations, shorten_by_clauses
+from convrag.sdk.text.clauses import shorten_by_clauses
+from convrag.sdk.text.sentences import get_first_sentence, remove_citations
 from convrag.sdk.text.windows import clean_quote
 from convrag_ginger.attribution import measure_lexical_support
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from convrag.sdk.search.frequencies import DocumentFrequencies
 from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.clauses import shorten_by_clauses
 from convrag.sdk.text.overlap import compute_share, weigh_query
-from convrag.sdk.text.sentences import shorten_by_clauses, split_sentences
+from convrag.sdk.text.sentences import split_sentences
 from convrag.sdk.text.windows import Source, select_sentences
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
