@@ -13,8 +13,9 @@ from convrag_ginger.attribution import measure_lexical_support
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+
 LEAST_SUPPORT = 0.5
-"""The least share of a sentence's content words that its nuggets have: most of them."""
+"""Least share of a sentence's content words that its nuggets have: half of them."""
 
 _QUOTED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$""")
 
@@ -22,10 +23,10 @@ _QUOTED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$
 class LlmSummarizer(Summarizer):
     """Ask the LLM to say in one sentence what the nuggets contribute to the answer (GINGER).
 
-    Only the first sentence of a reply counts. One that is too long even without its last clauses,
-    or that says what the nuggets do not, is asked for once more, with the reason. Where the second
-    reply is no better, a sentence of the nuggets is quoted that fits the limit; where none does,
-    nothing is said.
+    Only the first sentence of a reply counts. If it is too long even without its last clauses, or
+    is not supported by the nuggets, the LLM is asked once more, with the reason. Where the second
+    reply is not better, a sentence of the nuggets that fits the limit is quoted; where none fits,
+    the summary is empty.
 
     Args:
         llm: the language model that summarises.
@@ -68,11 +69,12 @@ class LlmSummarizer(Summarizer):
         return next(filter(None, fitting), "")
 
     def _ask_again(self, prompt: Prompt, reply: str, complaint: str) -> str:
-        """The sentence of a second reply; empty where there is none."""
+        """Ask for a better sentence; empty where there is none."""
         try:
-            return _read_sentence(self.llm.complete(add_complaint(prompt, reply, complaint)).text)
+            second = self.llm.complete(add_complaint(prompt, reply, complaint))
         except LLMError:
             return ""
+        return _read_sentence(second.text)
 
 
 def _find_fault(sentence: str, texts: Sequence[str], words: int) -> str:
@@ -102,15 +104,18 @@ def _read_sentence(reply: str) -> str:
 
 
 def clean_sentence(reply: str) -> str:
-    """The first line of a reply that has text, without its label, bullet, quotation marks and
-    citations.
+    """Read the first line of a reply that has text.
+
+    Its label, bullet, quotation marks and citations are removed.
     """
     for line in reply.splitlines():
         text = _LABEL.sub("", _BULLET.sub("", line.strip()))
         if text.startswith("```"):
             continue
-        if quoted := _QUOTED.match(text):
+        quoted = _QUOTED.match(text)
+        if quoted:
             text = quoted["inner"]
-        if text := remove_citations(text).strip():
+        text = remove_citations(text).strip()
+        if text:
             return text
     return ""
