@@ -12,13 +12,13 @@ def convrag_register(register: Register) -> None:
         "memory",
         "all",
         "convrag_basics.once:WholeHistory",
-        "Let the other stages see the whole history, as it was said.",
+        "Let the other stages see the whole history unchanged.",
     )
     register(
         "search",
         "once",
         "convrag_basics.once:OnceSearch",
-        "Search once, for what the rewriter says.",
+        "Search once, for the queries of the rewriter.",
     )
     register(
         "selector",

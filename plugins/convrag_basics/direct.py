@@ -28,8 +28,8 @@ from convrag.sdk.text.sentences import remove_citations
 class DirectGenerator(DecidingGenerator):
     """Give the LLM the conversation, numbered passages and the question; check its citations.
 
-    Earlier answers stand in the prompt without their citations, since the numbers name other
-    passages now. Without evidence the prompt says that no passage was found; it mentions the user's
+    The prompt has earlier answers without their citations, since the numbers now name other
+    passages. Without evidence the prompt says that no passage was found; it mentions the user's
     profile where there is one. The trace counts the citations that were removed because no passage
     has their number (`citations_removed`).
 

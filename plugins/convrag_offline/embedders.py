@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +13,7 @@ from annotated_types import Ge
 from convrag import ConfigError, Dataset, Embedder, Store
 from convrag.sdk.identity import digest, find_version, hash_package
 from convrag.sdk.lazy import Lazy
-from convrag.sdk.search.corpus import has_passages
+from convrag.sdk.search.corpus import Corpus, has_passages
 from convrag.sdk.search.frequencies import open_corpora
 from convrag.sdk.text.analysis import Analysis, stem_content_words
 
@@ -41,7 +42,7 @@ class LsaEmbedder(Embedder):
     changed, it learns anew (Berry et al. 1995).
 
     Args:
-        dataset: the data set whose corpora, all of them, are learnt from.
+        dataset: the data set; the model learns from all of its corpora.
         store: keeps the model.
         dimensions: of the vectors; with fewer, more words of different meanings are close. A corpus
             with fewer passages or words gives fewer (some hundreds work best: Landauer and Dumais
@@ -68,14 +69,12 @@ class LsaEmbedder(Embedder):
         self._model = Lazy(self._load_model)
 
     def check(self) -> Iterable[str]:
-        """Whether there is a corpus to learn from."""
+        """Report a data set without a corpus to learn from."""
         if not any(has_passages(self.dataset, domain) for domain in self.dataset.domains()):
             yield _NO_CORPUS
 
     def prepare(self) -> None:
-        """Learn the model from the corpus, unless the store has it. It is loaded by the first call
-        that computes.
-        """
+        """Learn the model from the corpus, unless the store has it."""
         self._find_model()
 
     def load_libraries(self) -> None:
@@ -83,7 +82,7 @@ class LsaEmbedder(Embedder):
         import_module("convrag_offline.lsa_model")
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Unit or zero rows, (n, d) float32; d is `dimensions`, or what the corpus allows."""
+        """Return unit or zero rows, (n, d) float32; d is `dimensions`, or what the corpus allows."""
         return self._model().transform(texts)
 
     def _load_model(self) -> LsaModel:
@@ -92,8 +91,9 @@ class LsaEmbedder(Embedder):
         return LsaModel.load(self._find_model())
 
     def _find_model(self) -> Path:
-        """The folder of the model in the store, where it is learnt if need be."""
-        if not (corpora := open_corpora(self.dataset, self.store)):
+        """Find the folder of the model in the store, where it is learnt if need be."""
+        corpora = open_corpora(self.dataset, self.store)
+        if not corpora:
             raise ConfigError(_NO_CORPUS)
         sources = [corpus.fingerprint for corpus in corpora]
         code = [hash_package(__name__), *map(find_version, self.libraries)]
@@ -101,20 +101,20 @@ class LsaEmbedder(Embedder):
         key = digest(["lsa", sources, *settings])
         series = self.dataset.series and digest(["lsa", self.dataset.series, *settings])
         earlier = self.store.folders.find_newest("embedders", series) if series else None
-
-        def learn_into(folder: Path) -> None:
-            from convrag_offline.lsa_model import learn, take_over
-
-            texts = [hashed for corpus in corpora for hashed in corpus.hash_texts()]
-            if earlier:
-                with self.store.folders.reading(earlier) as whole:
-                    if whole and take_over(earlier, folder, texts):
-                        return
-            learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words)).save(
-                folder, texts
-            )
-
+        learn_into = partial(self._learn_into, corpora=corpora, earlier=earlier)
         return self.store.folder("embedders", key, learn_into, series=series)
+
+    def _learn_into(self, folder: Path, corpora: Sequence[Corpus], earlier: Path | None) -> None:
+        """Copy the earlier model into a folder if little has changed since; else learn anew."""
+        from convrag_offline.lsa_model import learn, take_over
+
+        texts = [hashed for corpus in corpora for hashed in corpus.hash_texts()]
+        if earlier:
+            with self.store.folders.reading(earlier) as is_whole:
+                if is_whole and take_over(earlier, folder, texts):
+                    return
+        model = learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words))
+        model.save(folder, texts)
 
 
 class WordsEmbedder(Embedder):
@@ -138,7 +138,7 @@ class WordsEmbedder(Embedder):
         import_module("sklearn")
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Unit or zero rows, (n, dimensions) float32."""
+        """Return unit or zero rows, (n, dimensions) float32."""
         import numpy as np
         from sklearn.feature_extraction.text import HashingVectorizer
 

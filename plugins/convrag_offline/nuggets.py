@@ -22,8 +22,9 @@ _END_MARKS = (".", "!", "?", "…")
 def tag_nuggets(
     question: str, passage: str, frequencies: DocumentFrequencies, title: str = ""
 ) -> str:
-    """Copy a passage with tags around its nuggets: the sentences that convrag_ginger's
-    detector=sentences takes, with idf.
+    """Do task "nuggets": copy a passage with tags around the sentences that match the question.
+
+    They are those of detector=sentences, but rare words weigh more.
     """
     copied: list[str] = []
     position = 0
@@ -46,12 +47,12 @@ class _Quote(NamedTuple):
 def summarize(
     question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies
 ) -> str:
-    """Quote a sentence of the nuggets that has at most `words` words.
+    """Do task "summarize": quote a sentence of the nuggets that has at most `words` words.
 
     Where all are longer, the first clauses of one are quoted; where none can be shortened by whole
     clauses, nothing is. A sentence with an end mark is better than a heading or an item of a list.
-    Then counts how much of the question it covers, then the number of its content words, then which
-    comes first.
+    The next criteria are the share of the question that it covers, the number of its content words,
+    and its place.
     """
     weights = weigh_query(question, frequencies)
     quotes: dict[str, _Quote] = {}

@@ -28,8 +28,8 @@ class DecomposeSearch(JsonStage, Search):
     baselines (Tang and Yang 2024), without an answer for each part.
 
     Args:
-        llm: a language model, or rules in its place.
-        parts: the most of them.
+        llm: a language model; one that works by rules is not asked.
+        parts: the most parts.
         prompt: a Jinja file to use instead of this package's parts.jinja; it is given `question`,
             `history` (a list of `user` and `assistant`, oldest first) and `parts` (the most).
     """
@@ -49,7 +49,7 @@ class DecomposeSearch(JsonStage, Search):
         part = parts[len(steps)]
         queries: tuple[Query, ...] = (Query(part),)
         if not self._has_model:
-            # the other queries are what the rewriter adds of the conversation
+            # The other queries are the rewriter's additions from the conversation.
             first, *others = question.queries
             queries = (replace(first, text=part), *others)
         return SearchStep(queries, {} if steps else {"parts": parts})
@@ -59,7 +59,7 @@ class DecomposeSearch(JsonStage, Search):
         return self.llm.tasks is None
 
     def _find_parts(self, question: Question, steps: Sequence[SearchStep]) -> list[str]:
-        """Find the parts before the first search; later, the trace of that has them."""
+        """Find the parts before the first search, and read them from its trace later."""
         if steps:
             return list(steps[0].trace.get("parts", []))
         if self._has_model:
