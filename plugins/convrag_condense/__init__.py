@@ -14,11 +14,13 @@ def convrag_register(register: Register) -> None:
         "rewriter",
         "condense",
         "convrag_condense.rewriter:CondenseRewriter",
-        "Condense the follow-ups that a gate finds dependent, and reject rewrites that have drifted.",
+        "Condense the follow-ups that a gate finds dependent, and reject rewrites that have "
+        "drifted.",
     )
     register(
         "generator",
         "chat",
         "convrag_condense.chat:ChatGenerator",
-        "Answer as a chat: the system prompt once, then plain questions, each followed by evidence.",
+        "Answer as a chat: the system prompt once, then plain questions, each followed by "
+        "evidence.",
     )

@@ -93,8 +93,8 @@ class GingerGenerator(DecidingGenerator):
             With less, or with a number or a negation that they lack, it is unsupported. Default:
             most of its words.
         check: whether the "words" decide that, or the "llm" (a call for each sentence).
-        unsupported: the treatment of an unsupported sentence: "reduce" (a sentence of its nuggets is
-            quoted instead; if none fits, it is left out), "drop" (it is left out), "keep" (it is
+        unsupported: the treatment of an unsupported sentence: "reduce" (a sentence of its nuggets
+            is quoted instead; if none fits, it is left out), "drop" (it is left out), "keep" (it is
             printed, and flagged in the trace: GINGER, which does not check). The trace has the
             number of sentences that were reduced and left out.
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording

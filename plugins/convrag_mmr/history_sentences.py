@@ -12,7 +12,7 @@ _FILLER = re.compile(
     r"\b(?:thank you|thanks|i'm sorry|i don't have|i don't know|that's interesting|okay|sure)\b",
     re.IGNORECASE,
 )
-"""Beginnings of filler, the published system's (English). It drops every sentence that begins so."""
+"""Beginnings of filler, the published system's (English), which drops all such sentences."""
 
 
 class Sentence(NamedTuple):
@@ -42,7 +42,7 @@ def extract_sentences(turns: Iterable[Turn], min_words: int) -> list[Sentence]:
 
 
 def is_filler(sentence: str) -> bool:
-    """Tell whether a sentence is filler alone: a published beginning, and no content words after it.
+    """Tell whether a sentence is filler: a published beginning, and no content words after it.
 
     "Sure, the Moon is 384,400 km away" is not, though the published system drops it.
     """

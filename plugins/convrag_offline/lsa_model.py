@@ -117,7 +117,7 @@ def take_over(earlier: Path, folder: Path, texts: Sequence[bytes]) -> bool:
 def learn(
     corpora: Sequence[Corpus], dimensions: int, most: int, analysis: Analysis = PLAIN
 ) -> LsaModel:
-    """Learn a model from at most `most` passages of all corpora. Raises ConfigError without words."""
+    """Learn a model from at most `most` passages. Raises ConfigError where they have no words."""
     total = sum(len(corpus) for corpus in corpora)
     sample = _sample_texts(corpora, math.ceil(total / most))
     texts = track(sample, "Learning embeddings from the corpus")

@@ -85,7 +85,7 @@ def compute_share(text: str, weights: Mapping[str, float]) -> float:
 
 
 def find_source(passage: Passage) -> str:
-    """Return the name of a passage's document: its file, title, or id without numbers at its end."""
+    """Return the name of a passage's document: its file, title, or id without final numbers."""
     document = passage.metadata.get("document")
     return str(document or passage.title or _NUMBERS_AT_END.sub("", passage.id))
 

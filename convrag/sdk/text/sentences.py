@@ -143,7 +143,7 @@ def _is_item_number(text: str, begin: int, mark: int) -> bool:
 
 
 def _ends_line(text: str, begin: int, mark: int, place: int, end: int) -> bool:
-    """Tell whether the line break from `mark` to `place` ends a sentence, not only a wrapped line."""
+    """Tell whether a line break ends a sentence, rather than a wrapped line."""
     if place >= end or _NEW_LINE.match(text, place, end) or not text[begin:mark].strip():
         return True
     before = text[max(0, mark - _NEAR) : mark].rpartition("\n\n")[2].splitlines()

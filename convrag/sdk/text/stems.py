@@ -13,7 +13,7 @@ _RESTS = frozenset(("ll", "re", "ve", "qu"))
 
 
 def drop_rests(word: str) -> list[str]:
-    """Split a word at its apostrophes, and drop single letters and other remains of contractions."""
+    """Split a word at its apostrophes, and drop the remains of contractions."""
     pieces = word.split("'")
     if len(pieces) < 2:
         return pieces
@@ -51,6 +51,6 @@ def get_stemmer(language: str) -> Any:
 
 @lru_cache(16_384)
 def stem_word(word: str, language: str) -> str:
-    """Stem a word in lower case without remains of contractions; empty where nothing else is left."""
+    """Stem a word in lower case without remains of contractions; empty where it has no more."""
     plain = "'".join(drop_rests(word)).replace(",", "")
     return stem_words([plain], language)[0]
