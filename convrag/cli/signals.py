@@ -44,7 +44,7 @@ _RESUMED = 0
 
 
 class Terminated(SystemExit):
-    """The end of a process after SIGTERM or SIGHUP, with the status 128 plus the signal's number."""
+    """The end of a process after SIGTERM or SIGHUP; its status is 128 plus the signal's number."""
 
     def __init__(self, number: int) -> None:
         self.number = number

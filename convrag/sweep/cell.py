@@ -170,10 +170,8 @@ def _estimate_left(ended: Sequence[Mapping[str, Any]], cells: int, elapsed: floa
         cells: the number of cells left.
         elapsed: seconds since the grid began.
     """
-    seconds = []
-    for ending in ended:
-        if ending.get("state") in ("ok", "partial") and "seconds" in ending:
-            seconds.append(ending["seconds"])
+    ran = [ending for ending in ended if ending.get("state") in ("ok", "partial")]
+    seconds = [ending["seconds"] for ending in ran if "seconds" in ending]
     if not seconds:
         return ""
     at_once = max(1.0, sum(seconds) / max(elapsed, 0.001))  # launchers may run several

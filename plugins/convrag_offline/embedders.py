@@ -82,7 +82,7 @@ class LsaEmbedder(Embedder):
         import_module("convrag_offline.lsa_model")
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return unit or zero rows, (n, d) float32; d is `dimensions`, or less for a small corpus."""
+        """Return unit or zero rows, (n, d) float32; a small corpus gives fewer `dimensions`."""
         return self._model().transform(texts)
 
     def _load_model(self) -> LsaModel:

@@ -71,7 +71,7 @@ def match_passages(texts: Sequence[str], *readings: Mapping[str, float]) -> Matc
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of a turn, and why.
+    """The outcome of a turn, and its reasons.
 
     Args:
         outcome: what was decided.
