@@ -89,8 +89,8 @@ def keep_references(config: DictConfig, resolved: Mapping[str, Any]) -> dict[str
     """Make a configuration plain data for files, logs and observers, with its references.
 
     `${oc.env:OPENAI_API_KEY}` stays a reference: the references of stages and users' own keys are
-    not resolved, since their values may be secret. The settings are resolved, since observers use them (`sweep.metric`, `store.path`), unless a
-    value shows a secret.
+    not resolved, since their values may be secret. The settings are resolved, since observers use
+    them (`sweep.metric`, `store.path`), unless a value shows a secret.
 
     Args:
         config: the configuration.

@@ -178,10 +178,11 @@ def _list_keepers(
     command: Command,
 ) -> Iterator[str]:
     """List the stages that keep a stage of this group of their own, though another was typed."""
-    typed = dict(choice.split("=", 1) for choice in reversed(choices))
-    name = typed.get(group, "")
-    if not name:
+    prefix = f"{group}="
+    typed = [choice.removeprefix(prefix) for choice in choices if choice.startswith(prefix)]
+    if not typed:
         return
+    name = typed[0]
     for other_group, option in chosen.items():
         if options_group(other_group) == options_group(group):
             continue
