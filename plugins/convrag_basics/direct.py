@@ -50,7 +50,7 @@ class DirectGenerator(DecidingGenerator):
             earlier message).
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     streams = True

@@ -56,8 +56,8 @@ class ChatGenerator(DecidingGenerator):
 
     Args:
         llm: the language model that answers; it also counts tokens.
-        evidence: every_turn sends the passages of each question that is sent; newest those of the
-            newest question alone (the seed); first_turn those of the first question alone (the
+        evidence: every_turn sends the passages of each question that is sent; newest only of the
+            newest question (the seed); first_turn only of the first question (the
             original's first versions, whose users complained), which is then sent whatever the
             memory shows.
         labels: of passages: [1], or [Doc_1] as RAGBoost writes, at which hints of context=dedup
@@ -83,7 +83,7 @@ class ChatGenerator(DecidingGenerator):
 
     Raises:
         ConfigError: the window leaves no room.
-        DataError: the prompt's file is missing, is no template, or has other messages.
+        DataError: the prompt's file is missing, is not a template, or has other messages.
     """
 
     streams = True

@@ -151,7 +151,7 @@ class ChatHistory(HistoryReader):
         evidence: the questions that are sent with their evidence; see ChatGenerator.
         max_tokens: for the system message, the question and the exchanges that are sent.
         max_exchanges: the most exchanges that are sent.
-        profile: personal statements of the user, which stand in the system message.
+        profile: personal statements of the user, for the system message.
         label: a prefix of the numbers of passages.
     """
 

@@ -43,7 +43,7 @@ class CondenseRewriter(Rewriter):
             llm.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     llm: LLM

@@ -240,7 +240,7 @@ def merge_duplicates(nuggets: Sequence[Nugget], threshold: float) -> list[Merged
 
 
 class _ComparisonKey:
-    """A nugget's words, as they are compared with those of others."""
+    """A nugget's words, in the form in which nuggets are compared."""
 
     def __init__(self, text: str, threshold: float) -> None:
         self.text = f" {' '.join(split_words(text))} "

@@ -109,7 +109,7 @@ class GingerGenerator(DecidingGenerator):
 
     Raises:
         ConfigError: least_nuggets is above 1 with outliers=singletons.
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     libraries = ("numpy",)

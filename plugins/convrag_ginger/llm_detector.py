@@ -58,7 +58,7 @@ class LlmDetector(Detector):
             an error.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     libraries = ("rapidfuzz",)

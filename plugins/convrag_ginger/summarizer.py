@@ -37,7 +37,7 @@ class LlmSummarizer(Summarizer):
         max_tokens: the longest reply, in tokens (100: GINGER); None leaves it to the llm.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     def __init__(

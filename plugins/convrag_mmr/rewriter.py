@@ -81,7 +81,7 @@ class MMRRewriter(Rewriter):
         max_tokens: the longest reply, in tokens (200: the seed's code); None leaves it to the llm.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     libraries = ("numpy",)

@@ -24,7 +24,7 @@ def tag_nuggets(
 ) -> str:
     """Do task "nuggets": copy a passage with tags around the sentences that match the question.
 
-    They are those of detector=sentences, but rare words weigh more.
+    detector=sentences takes the same ones, but here rare words weigh more.
     """
     copied: list[str] = []
     position = 0
