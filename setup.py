@@ -1,5 +1,7 @@
-"""What pyproject.toml cannot say: conf/ becomes convrag.conf, plugins/ is a second root, README.md
-travels.
+"""The parts of the build that pyproject.toml cannot express.
+
+conf/ becomes the package convrag.conf, plugins/ is a second source root, and README.md becomes the
+description.
 """
 
 import re
@@ -13,15 +15,14 @@ kernel = find_packages(".", include=["convrag", "convrag.*"])
 plugins = find_packages("plugins") + find_namespace_packages("plugins", include=["hydra_plugins.*"])
 
 
-FENCE, CODE = r"^```.*?^```$", r"`[^`\n]+`"
-IMAGE, LINK = (
-    r"\n*!\[[^]]*\]\((?!\w+:)[^)]*\)",
-    r"\[(?P<text>[^]]+)\]\((?!\w+:)(?P<page>[^)#]*)(?:#[^)]*)?\)",
-)
+FENCE = r"^```.*?^```$"
+CODE = r"`[^`\n]+`"
+IMAGE = r"\n*!\[[^]]*\]\((?!\w+:)[^)]*\)"
+LINK = r"\[(?P<text>[^]]+)\]\((?!\w+:)(?P<page>[^)#]*)(?:#[^)]*)?\)"
 
 
 def describe(readme):
-    """README.md as a package index shows it, where neither our pages nor our images are.
+    """Rewrite README.md for a package index, which has neither our pages nor our images.
 
     `[the tutorial](docs/tutorial.md)` becomes `the tutorial (docs/tutorial.md)`,
     `[docs/llms.md](docs/llms.md)` the name alone; images go. Addresses (`https:...`) and code stay
@@ -32,8 +33,9 @@ def describe(readme):
 
 
 def name_page(found):
-    """What stands in the place of a link or an image; code is itself."""
-    text, page = found["text"], found["page"]
+    """Name the page of a link, and remove an image; code stays."""
+    text = found["text"]
+    page = found["page"]
     if text is None:
         return "" if found["image"] else found[0]
     return text if not page or page.startswith(text) else f"{text} ({page})"
@@ -42,20 +44,19 @@ def name_page(found):
 class EditableWheel(editable_wheel):
     """`pip install -e`, in which editors and type checkers find the packages as well.
 
-    For two roots setuptools installs an import hook, which only a running Python can ask. mypy,
-    pyright and editors read .pth files, so the roots stand in one; convrag.conf is still found by
-    the hook.
+    For two roots setuptools installs an import hook, which only a running Python can use. mypy,
+    pyright and editors read .pth files, so one lists the roots; the hook still finds convrag.conf.
     """
 
     def _select_strategy(self, *args, **kwargs):
         strategy = super()._select_strategy(*args, **kwargs)
-        return (
-            strategy if self.mode else WithRoots(strategy)
-        )  # the modes strict and compat have paths of their own
+        if self.mode:  # the modes strict and compat have paths of their own
+            return strategy
+        return WithRoots(strategy)
 
 
 class WithRoots:
-    """How setuptools makes an editable wheel, with a .pth file of our two roots in it."""
+    """The strategy of setuptools for an editable wheel, plus a .pth file with our two roots."""
 
     def __init__(self, strategy):
         self.strategy = strategy

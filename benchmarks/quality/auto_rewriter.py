@@ -30,6 +30,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from answers_by_rules import QUESTIONS, fetch  # noqa: E402
+
 from convrag import Hit, Query, Question, Retriever, Rewriter, Turn  # noqa: E402
 from convrag.config.compose import compose  # noqa: E402
 from convrag.turn.wiring import Wiring  # noqa: E402

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.sdk.text.sentences import shorten_by_clauses
+from convrag.sdk.text.clauses import shorten_by_clauses
 from convrag_ginger.sentences_detector import SentencesDetector
 from equal_length import compute_p
 from mtrag_contexts import Span, read_turns, select

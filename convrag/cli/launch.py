@@ -1,4 +1,4 @@
-"""What a command asks of Hydra: a run, a grid, or a text that only Hydra can write."""
+"""Reads a command's request to Hydra: a run, a grid, or a text that only Hydra can write."""
 
 import os
 import shutil

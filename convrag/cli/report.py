@@ -1,4 +1,4 @@
-"""What the command writes about an error, on standard error."""
+"""Writes errors to standard error."""
 
 import sys
 

@@ -1,11 +1,11 @@
-"""How a signal ends the command: within two seconds, whatever a server or a library does.
+"""Ends the command within two seconds of a signal, whatever a server or a library does.
 
 Ctrl-C raises KeyboardInterrupt in the main thread, and SIGTERM and SIGHUP raise `Terminated`:
 blocks end as after an error, and the calls of other threads are cancelled (see
-`convrag.concurrency.cancellation`). Python raises nothing while the main thread is in C code, say
-in the fit of a model, and what ends a block may hang, too. So a second thread watches: it ends the
-process where the main thread does not. Only the command does so, no program that uses convrag as a
-library.
+`convrag.concurrency.cancellation`). Python raises nothing while the main thread is in C code, such
+as the fit of a model, and the cleanup of a block may hang, too. So a second thread watches: it ends
+the process where the main thread does not. Only the command does so, never a program that uses
+convrag as a library.
 """
 
 import atexit
@@ -23,30 +23,28 @@ from typing import NoReturn
 from convrag.concurrency.cancellation import run_exit_cleanups
 
 REACTION_SECONDS = 1.0
-"""From the signal until the main thread must have noticed it; else the process is ended without it.
-"""
+"""Time for the main thread to notice a signal; after it the process ends without the thread."""
 
 CLOSING_SECONDS = 3.0
-"""From the signal until the main thread must have ended all its blocks."""
+"""Time for the main thread to end all its blocks after a signal."""
 
 CLEANUP_SECONDS = 1.0
-"""What is closed without the main thread has so long."""
+"""Time for the cleanup without the main thread."""
 
 SECOND_SIGNAL_SECONDS = 0.3
-"""Signals that come closer together are one: a terminal and a wrapper such as make both send
-Ctrl-C.
+"""Least time between two signals that count separately.
+
+A terminal and a wrapper such as make both send Ctrl-C.
 """
 
-_HANGUP = getattr(signal, "SIGHUP", -1)  # Windows has none, and SIGBREAK in its place
+_HANGUP = getattr(signal, "SIGHUP", -1)  # Windows has SIGBREAK instead
 _INTERRUPTS = {signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}
 _NUMBERS = [*_INTERRUPTS, signal.SIGTERM, *([_HANGUP] if _HANGUP >= 0 else [])]
 _RESUMED = 0
 
 
 class Terminated(SystemExit):
-    """The process was sent SIGTERM or SIGHUP. It ends with 128 and the number of the signal, as
-    shells have it.
-    """
+    """The end of a process after SIGTERM or SIGHUP; its status is 128 plus the signal's number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -54,23 +52,29 @@ class Terminated(SystemExit):
 
 
 class _State:
-    """What this process knows of signals; `writer` is None in a library, which watches none."""
+    """The signals of this process, and its output."""
 
-    kept = ""
+    output_place = ""
+    """The place where the command keeps its results."""
+
     raised = 0
+    """Number of the signal that has raised an exception in the main thread."""
+
     finished = False
+    """Whether the command has done its work."""
+
     writer: socket.socket | None = None
+    """Wakes the watching thread; None in a library, which watches no signals."""
 
 
 _state = _State()
 
 
 def watch_signals() -> None:
-    """Handle the signals of this process, which must be the command's, from now on. Only the main
-    thread can.
+    """Handle the signals of the command's process from now on. Only the main thread can call it.
 
-    SIGHUP stays ignored under nohup. SIGINT is heard also where a script has started the command
-    with `&`, though a shell tells such a process to ignore it.
+    SIGHUP stays ignored under nohup. SIGINT is handled even where a script has started the command
+    with `&`, though a shell makes such a process ignore it.
     """
     reader, _state.writer = socket.socketpair()
     _state.writer.setblocking(False)
@@ -84,27 +88,25 @@ def watch_signals() -> None:
 
 
 def note_kept(place: str) -> None:
-    """Note where the command keeps what it computes."""
-    _state.kept = place
+    """Note where the command keeps its results."""
+    _state.output_place = place
 
 
 def finish() -> None:
-    """The command has done its work, and Python shuts down: from now on a signal ends the process
-    at once.
-    """
+    """Let a signal end the process at once, since the command has done its work."""
     _state.finished = True
 
 
 def leave_if_told() -> None:
-    """End the process where a signal has told so: what has failed since then, failed for that."""
+    """End the process after a signal, which is the cause of any failure since then."""
     if _state.raised:
         leave(_state.raised)
 
 
 def leave(number: int) -> NoReturn:
-    """Say what is kept, close what is open, and end the process, with all threads that hang."""
+    """Report where results are kept, run the cleanups, and end the process and hanging threads."""
     ending = "interrupted" if number in _INTERRUPTS else f"stopped by {signal.Signals(number).name}"
-    place = f" in {_state.kept}" if _state.kept else ""
+    place = f" in {_state.output_place}" if _state.output_place else ""
     with suppress(Exception):
         sys.stderr.write(
             f"convrag: {ending}. What was computed is kept{place}: "
@@ -119,8 +121,9 @@ def leave(number: int) -> NoReturn:
 
 
 def resume() -> None:
-    """Go on after KeyboardInterrupt, as a chat does that gives the prompt again; without effect in
-    a library.
+    """Continue after KeyboardInterrupt, as a chat does at its prompt.
+
+    It has no effect in a library.
     """
     _state.raised = 0
     if _state.writer:
@@ -129,10 +132,9 @@ def resume() -> None:
 
 @contextmanager
 def keep_watching() -> Iterator[None]:
-    """Watch on after the block, in which an event loop may take over the signals, as a prompt's
-    does.
+    """Watch signals again after a block in which an event loop may take them over.
 
-    Without effect in a library.
+    It has no effect in a library.
     """
     try:
         yield
@@ -148,51 +150,58 @@ def _listen() -> None:
 def _handle(number: int, frame: FrameType | None) -> None:
     if _state.finished:  # an exception would end Python with a status of its own
         os._exit(_status(number))
-    if _state.raised:  # the blocks are ending: not once more in their midst
+    if _state.raised:  # the blocks are ending, and a second exception would interrupt that
         return
     _state.raised = number
     raise KeyboardInterrupt if number in _INTERRUPTS else Terminated(number)
 
 
 def _forget() -> None:
-    """In a forked child signals do what they do by default: what it gets is not for its parent to
-    hear of.
-    """
+    """Restore the default handlers in a forked child, whose signals its parent must not hear."""
     with suppress(ValueError):
         signal.set_wakeup_fd(-1)
         for number in _NUMBERS:
             if signal.getsignal(number) is _handle:
+                is_interrupt = number == signal.SIGINT
                 signal.signal(
-                    number,
-                    signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL,
+                    number, signal.default_int_handler if is_interrupt else signal.SIG_DFL
                 )
 
 
 def _watch(reader: socket.socket) -> None:
-    """Read the numbers of signals, which the system's part of Python writes whatever the main
-    thread does.
+    """Read the numbers of signals, and end the process where the main thread is late.
+
+    Python's C code writes the numbers, whatever the main thread does.
     """
-    first, since = 0, 0.0
+    first = 0
+    since = 0.0
     while True:
-        left = since + (CLOSING_SECONDS if _state.raised else REACTION_SECONDS) - time.monotonic()
+        allowed = CLOSING_SECONDS if _state.raised else REACTION_SECONDS
+        left = since + allowed - time.monotonic()
         if first and left <= 0:
-            threading.Thread(target=leave, args=[first], daemon=True).start()
-            time.sleep(CLEANUP_SECONDS)
-            run_exit_cleanups(slow=False)
-            os._exit(_status(first))
+            _leave_without_main_thread(first)
         reader.settimeout(min(left, REACTION_SECONDS) if first else None)
         with suppress(TimeoutError):
             for number in reader.recv(64):
                 if number == _RESUMED:
                     first = 0
-                elif signal.getsignal(number) is not _handle:  # another's, as a server's own
+                elif signal.getsignal(number) is not _handle:  # another handler, as a server's
                     continue
                 elif not first:
-                    first, since = number, time.monotonic()
+                    first = number
+                    since = time.monotonic()
                 elif time.monotonic() - since > SECOND_SIGNAL_SECONDS:
                     os._exit(_status(number))
 
 
+def _leave_without_main_thread(number: int) -> NoReturn:
+    """End the process in a second thread, or without it where its cleanup hangs."""
+    threading.Thread(target=leave, args=[number], daemon=True).start()
+    time.sleep(CLEANUP_SECONDS)
+    run_exit_cleanups(slow=False)
+    os._exit(_status(number))
+
+
 def _status(number: int) -> int:
-    """The exit status, as shells have it; Windows' Ctrl-Break is one with Ctrl-C."""
+    """Compute the exit status as shells do; Windows' Ctrl-Break counts as Ctrl-C."""
     return 128 + (signal.SIGINT if number in _INTERRUPTS else number)

@@ -1,6 +1,4 @@
-"""What to type instead of an override that cannot be: advice on overrides alone, before they are
-composed.
-"""
+"""Advises what to type instead of an impossible override, before overrides are composed."""
 
 import re
 from collections.abc import Iterable

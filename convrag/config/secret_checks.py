@@ -1,6 +1,4 @@
-"""Keeps passwords and keys out of what a run writes: they belong into the environment, and are
-refused elsewhere.
-"""
+"""Keeps passwords and keys out of a run's files: they are refused outside the environment."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -14,15 +12,13 @@ from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held
 from convrag.config.settings import Settings
 
 _HYDRAS_OWN = frozenset({"overrides", "runtime", "help", "hydra_help"})
-"""Keys below `hydra` that repeat what stands elsewhere, or are Hydra's own texts."""
+"""Keys below `hydra` that repeat other parts of the configuration, or are Hydra's own texts."""
 
 _NOT_A_VALUE = (None, "", "???", "null", "true", "false", "''", '""')
 
 
 def _make_error(key: str, what: str) -> ConfigError:
-    """The error for a password or a key in the configuration, which names the option and does not
-    repeat the value.
-    """
+    """Make the error for a secret in the configuration; it does not repeat the value."""
     name = MASK if describe_secret(key) else key.lstrip("+~")
     way = f"{name}=MY_VARIABLE" if name.endswith("_env") else f"{name}='${{oc.env:MY_VARIABLE}}'"
     return ConfigError(
@@ -36,16 +32,16 @@ def refuse_secrets_in_command(arguments: Iterable[str]) -> None:
     held = list_held_secrets()
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if what := describe_secret(value if equals else argument, held) or describe_secret(
-            key, held
-        ):
+        what = describe_secret(value if equals else argument, held) or describe_secret(key, held)
+        if what:
             raise _make_error(key if equals else MASK, f"holds {what}")
         _refuse(key.lstrip("+~"), value, held)
 
 
 def refuse_secrets(config: DictConfig) -> None:
-    """Raise ConfigError for a value of a configuration that holds a secret; references stay what
-    they are.
+    """Raise ConfigError for a value of a configuration that holds a secret.
+
+    References are not resolved.
 
     Args:
         config: as Hydra composed it, with or without Hydra's own part.
@@ -62,21 +58,20 @@ def refuse_secrets(config: DictConfig) -> None:
 
 
 def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = False) -> None:
-    """Look through a value of any depth.
+    """Look through a value of any depth. Raises ConfigError.
 
     Args:
-        key: where it stands ("llm.extra").
+        key: its place ("llm.extra").
         value: unresolved.
         held: the environment's secrets.
         loose: whether its name was chosen by the user, below a parameter that is a dictionary.
     """
     name = key.rpartition(".")[2]
     if isinstance(value, Mapping):
-        free = loose or (
-            key.count(".") > 0 and OPTION_KEY not in value and key.partition(".")[0] in GROUPS
-        )
+        is_parameter = "." in key and key.partition(".")[0] in GROUPS
+        has_free_names = loose or (is_parameter and OPTION_KEY not in value)
         for inner, each in value.items():
-            _refuse(f"{key}.{inner}", each, held, loose=free)
+            _refuse(f"{key}.{inner}", each, held, loose=has_free_names)
     elif isinstance(value, list | tuple):
         for each in value:
             _refuse(key, each, held, loose=loose)
@@ -85,17 +80,17 @@ def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = Fals
         what = describe_secret(text, held)
         if not what and is_secret_name(name, loose=loose) and "${" not in text:
             raise _make_error(key, "is named like a secret")
-        if what or (what := describe_secret(name, held)):
+        what = what or describe_secret(name, held)
+        if what:
             raise _make_error(key, f"holds {what}")
 
 
 def keep_references(config: DictConfig, resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as plain data, for files, logs and observers: `${oc.env:OPENAI_API_KEY}`
-    stays a reference.
+    """Make a configuration plain data for files, logs and observers, with its references.
 
-    What stages and users' own keys refer to is not resolved: nobody can tell whether it is secret.
-    The settings are resolved, since observers use them (`sweep.metric`, `store.path`), unless a
-    value shows a secret.
+    `${oc.env:OPENAI_API_KEY}` stays a reference: the references of stages and users' own keys are
+    not resolved, since their values may be secret. The settings are resolved, since observers use
+    them (`sweep.metric`, `store.path`), unless a value shows a secret.
 
     Args:
         config: the configuration.
@@ -112,7 +107,7 @@ def keep_references(config: DictConfig, resolved: Mapping[str, Any]) -> dict[str
 
 
 def _resolve_public(value: Any, resolved: Any, held: Mapping[str, str]) -> Any:
-    """The resolved value, or what it was where that shows a secret."""
+    """Return the resolved value, or the reference where the value shows a secret."""
     if isinstance(value, Mapping) and isinstance(resolved, Mapping):
         return {key: _resolve_public(each, resolved[key], held) for key, each in value.items()}
     return value if describe_secret(str(resolved), held) else resolved

@@ -1,4 +1,4 @@
-"""What a user can set about a run besides its stages."""
+"""Settings of a run besides its stages."""
 
 import re
 import sys
@@ -59,7 +59,7 @@ class StoreSettings:
 
 @dataclass
 class SweepSettings:
-    """What concerns a grid as a whole (`-m`)."""
+    """Settings of a grid as a whole (`-m`)."""
 
     metric: Any = _setting(
         None,

@@ -1,4 +1,4 @@
-"""Choices that a user typed and that no stage of the run asks for, and who would ask for them."""
+"""Finds choices that a user typed and no stage of the run asks for, and what to type instead."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,11 +11,13 @@ from convrag.registry.registry import Registry
 
 
 class Unused(NamedTuple):
-    """Typed choices that nothing uses, who does not ask for them, and what else could be typed;
-    each may be empty.
+    """Typed choices that nothing uses.
 
-    "ranker=bm25 is not used", "generator=direct asks for no ranker", "generator=ginger does; or
-    type reranker=bm25"
+    Args:
+        subject: the choices: "ranker=bm25 is not used".
+        reason: the stages that do not ask for them: "generator=direct asks for no ranker". May be
+            empty.
+        cure: an alternative: "generator=ginger does; or type reranker=bm25". May be empty.
     """
 
     subject: str
@@ -23,21 +25,26 @@ class Unused(NamedTuple):
     cure: str
 
     def __str__(self) -> str:
-        reason = f": {self.reason}" if self.reason else ""
-        return f"{self.subject}{reason}; {self.cure}" if self.cure else f"{self.subject}{reason}"
+        text = self.subject
+        if self.reason:
+            text += f": {self.reason}"
+        if self.cure:
+            text += f"; {self.cure}"
+        return text
 
 
 def find_unused(
     config: Mapping[str, Any], command: Command, used: Collection[str], registry: Registry
 ) -> list[Unused]:
-    """The choices that were typed and that nothing uses, or not all use that could; the choices of
-    a group together.
+    """Find the typed choices that no stage uses, or that some stage replaces by its own.
+
+    The choices of a group are reported together.
 
     Args:
         config: the configuration, plain.
-        command: what was typed; what defaults and presets choose is not spoken of.
+        command: the typed command; choices of defaults and presets are not reported.
         used: the groups whose stage the run uses.
-        registry: knows which stages an option asks for, by its constructor.
+        registry: the options, with the stages for which their constructors ask.
     """
     groups = [group for group in GROUPS if group in used]
     chosen = {group: option for group in groups if (option := _chosen(config, group, registry))}
@@ -46,19 +53,14 @@ def find_unused(
     for group, choices in _list_typed(command.overrides).items():
         keepers = list(_list_keepers(group, choices, chosen, names, command))
         if group not in used:
-            subject = f"{' and '.join(choices)} {'is' if len(choices) == 1 else 'are'} not used"
+            verb = "is" if len(choices) == 1 else "are"
+            subject = f"{' and '.join(choices)} {verb} not used"
             asking = _list_asking(group, chosen, registry)
-            reason = (
-                _explain(group, asking, names)
-                or f"task={config['task'][OPTION_KEY]} has no {group}"
-            )
-            found.append(
-                Unused(
-                    subject,
-                    reason,
-                    "; ".join([*_advise(group, choices[0], asking, names), *keepers]),
-                )
-            )
+            reason = _explain(group, asking, names)
+            if not reason:
+                reason = f"task={config['task'][OPTION_KEY]} has no {group}"
+            cures = [*_advise(group, choices[0], asking, names), *keepers]
+            found.append(Unused(subject, reason, "; ".join(cures)))
         elif keepers:
             found.append(Unused(f"{choices[0]} is not used by all", "; ".join(keepers), ""))
     return found
@@ -69,69 +71,71 @@ def find_unused_everywhere(
     overrides: Sequence[str],
     registry: Registry,
 ) -> list[str]:
-    """A sentence for each choice that no cell of a grid uses; of choices that vary, the grid says
-    what they changed.
+    """Describe each choice that no cell of a grid uses, in a sentence.
+
+    Choices that vary are left out, since the grid reports their effect.
 
     Args:
-        cells: the configuration of each, and the groups that it uses.
-        overrides: of the grid.
-        registry: of options.
+        cells: the configuration of each cell, and the groups that it uses.
+        overrides: the grid's overrides.
+        registry: the options.
     """
-    fixed = Command.of(
-        [override for override in overrides if not is_sweep(override.partition("=")[2])]
-    )
+    fixed = [override for override in overrides if not is_sweep(override.partition("=")[2])]
+    command = Command.of(fixed)
     found = [
-        {each.subject: each for each in find_unused(config, fixed, used, registry)}
+        {each.subject: each for each in find_unused(config, command, used, registry)}
         for config, used in cells
     ]
-    everywhere = (
-        [one for subject, one in found[0].items() if all(subject in each for each in found)]
-        if found
-        else []
-    )
-    differ = {one for one in everywhere if any(each[one.subject] != one for each in found)}
-    return [
-        str(one._replace(reason="no cell asks for it") if one in differ else one)
-        for one in everywhere
-    ]
+    if not found:
+        return []
+    sentences = []
+    for subject, unused in found[0].items():
+        if not all(subject in cell for cell in found):
+            continue
+        if any(cell[subject] != unused for cell in found):
+            sentences.append(str(unused._replace(reason="no cell asks for it")))
+        else:
+            sentences.append(str(unused))
+    return sentences
 
 
 def _list_typed(overrides: Sequence[str]) -> dict[str, list[str]]:
-    """Group -> the overrides that choose its option or set its parameters; to choose none says
-    nothing.
+    """Map groups to the overrides that choose their option or set its parameters.
+
+    Deletions and the choice of none do not count.
     """
     typed: dict[str, list[str]] = {}
     for override in overrides:
-        group, value = read_place(override).partition(".")[0], override.partition("=")[2]
-        if (
-            group in GROUPS
-            and group != "task"
-            and value not in ("", "none", "[]")
-            and not override.startswith("~")
-        ):
-            typed.setdefault(group, []).append(f"{read_place(override)}={value}")
+        place = read_place(override)
+        group = place.partition(".")[0]
+        value = override.partition("=")[2]
+        is_choice = value not in ("", "none", "[]") and not override.startswith("~")
+        if is_choice and group in GROUPS and group != "task":
+            typed.setdefault(group, []).append(f"{place}={value}")
     return typed
 
 
 def _list_asking(
     group: str, chosen: Mapping[str, Option], registry: Registry
 ) -> dict[str, list[str]]:
-    """The groups whose options can ask for a group's stage -> these options; a chosen one does with
-    other settings.
+    """Map groups to their options that can ask for a group's stage.
+
+    The chosen option is listed last if it can ask for the stage with other settings.
     """
     asking: dict[str, list[str]] = {}
-    for of, own in chosen.items():
-        found = [
-            name for name, each in registry.options(of).items() if asks_for(each, group, registry)
-        ]
-        if found:
-            last = [f"{own.name} with other settings"] if own.name in found else []
-            asking[of] = [name for name in found if name != own.name] + last
+    for other_group, own in chosen.items():
+        options = registry.options(other_group)
+        names = [name for name, option in options.items() if asks_for(option, group, registry)]
+        if own.name in names:
+            names.remove(own.name)
+            names.append(f"{own.name} with other settings")
+        if names:
+            asking[other_group] = names
     return asking
 
 
 def _explain(group: str, asking: Mapping[str, Sequence[str]], names: Mapping[str, str]) -> str:
-    """Who does not ask for a group's stage; empty where nobody ever does."""
+    """Say which stage does not ask for a group's stage; empty where no option ever does."""
     if len(asking) > 1:
         return f"no stage of this run asks for the {group}"
     return "".join(f"{of}={names[of]} asks for no {group}" for of in asking)
@@ -140,8 +144,9 @@ def _explain(group: str, asking: Mapping[str, Sequence[str]], names: Mapping[str
 def _advise(
     group: str, choice: str, asking: Mapping[str, Sequence[str]], groups: Iterable[str]
 ) -> Iterator[str]:
-    """Who would ask for a group's stage, and where else the option can be chosen: a ranker may be
-    meant to rerank.
+    """Suggest options that ask for a group's stage, and other groups that have the option.
+
+    A ranker may be meant to rerank.
     """
     if asking:
         yield " or ".join(f"{of}={','.join(options)}" for of, options in asking.items()) + " does"
@@ -154,7 +159,7 @@ def _advise(
 def asks_for(
     option: Option, group: str, registry: Registry, above: Collection[Option] = ()
 ) -> bool:
-    """Whether an option, or a stage that it has by default, is given the run's stage of a group."""
+    """Tell whether an option, or a stage that it has by default, asks for the run's stage."""
     if group in option.list_groups_of_run():
         return True
     own = [registry.options(of).get(name) for of, name in option.list_used_options()]
@@ -172,19 +177,23 @@ def _list_keepers(
     names: Mapping[str, str],
     command: Command,
 ) -> Iterator[str]:
-    """The stages that have a stage of this group of their own by default, though another one was
-    typed for the run.
-    """
-    name = next(
-        (choice.partition("=")[2] for choice in choices if choice.partition("=")[0] == group), ""
-    )
-    for of, option in chosen.items():
-        if not name or options_group(of) == options_group(group):
+    """List the stages that keep a stage of this group of their own, though another was typed."""
+    prefix = f"{group}="
+    typed = [choice.removeprefix(prefix) for choice in choices if choice.startswith(prefix)]
+    if not typed:
+        return
+    name = typed[0]
+    for other_group, option in chosen.items():
+        if options_group(other_group) == options_group(group):
             continue
         for parameter in option.parameters.values():
-            place, own = f"{of}.{parameter.name}", parameter.used_option
-            if parameter.group == group and own not in ("", name) and not command.sets(place):
-                yield f"{of}={names[of]} keeps {group}={own}, which {place}={name} changes"
+            own = parameter.used_option
+            if parameter.group != group or own in ("", name):
+                continue
+            place = f"{other_group}.{parameter.name}"
+            if not command.sets(place):
+                keeper = f"{other_group}={names[other_group]}"
+                yield f"{keeper} keeps {group}={own}, which {place}={name} changes"
 
 
 def _chosen(config: Mapping[str, Any], group: str, registry: Registry) -> Option | None:

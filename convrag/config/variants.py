@@ -133,7 +133,7 @@ def option_node(group: str, name: str) -> dict[str, Any]:
 
 
 def _read(file: Traversable) -> tuple[str, dict[str, Any]]:
-    """What a file extends, and its values."""
+    """The option that a file extends, and its values."""
     try:
         read = OmegaConf.to_container(OmegaConf.create(file.read_text(encoding="utf-8")))
     except (

@@ -1,3 +1,3 @@
-"""Which libraries are installed, and what to install where one is missing."""
+"""Installed libraries, and what to install where one is missing."""
 
 from convrag.api.errors import is_installed as is_installed, missing_extra as missing_extra

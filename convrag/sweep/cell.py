@@ -1,6 +1,4 @@
-"""One cell of a grid: it is run, the terminal and the log hear of it, and how it ended is noted in
-its folder.
-"""
+"""Runs one cell of a grid, reports it, and notes its ending in its folder."""
 
 import logging
 import sys
@@ -40,35 +38,36 @@ log = logging.getLogger(__name__)
 def run_cell(
     overrides: Sequence[str], folder: Path, execute: Callable[[], int], metrics: Sequence[str] = ()
 ) -> float:
-    """Run a cell, in whatever process it was launched. One that fails must not end the others:
-    nothing is raised.
+    """Run a cell, in the process that launched it.
 
-    Where a process of an earlier try still runs this cell (a job on a cluster outlives the command
-    that sent it), it is waited for.
+    A cell that fails raises nothing, since it must not end the others. Where a process of an
+    earlier try still runs this cell (a job on a cluster outlives the command that sent it), this
+    one waits for it.
 
     Args:
-        overrides: of the cell.
-        folder: of the cell.
-        execute: runs it; returns an exit status, and may raise.
-        metrics: the measures to compare by (`sweep.metric`); with none, those that stand for the
-            metrics of the run.
+        overrides: the cell's overrides.
+        folder: the cell's folder.
+        execute: runs the cell; returns an exit status, and may raise.
+        metrics: the measures to compare by (`sweep.metric`); with none, the main ones of the run's
+            metrics.
 
     Returns:
         The value of the first of the measures; NaN where the cell failed, or did not measure it.
 
     Raises:
-        DiskError: files cannot be written: the disk is full, say.
-        DamagedSweep: the grid's own file does not say which cells there are.
+        DiskError: files cannot be written, for example because the disk is full.
+        DamagedSweep: the grid's own file does not list its cells.
     """
     grid = read_sweep(folder.parent)
     try:
         launched = [cell for cell in grid["cells"] if not cell.get("same_as")]
         place = [cell["id"] for cell in launched].index(folder.name)
-        number, started = f"[{place + 1}/{len(launched)}]", grid["started"]
+        number = f"[{place + 1}/{len(launched)}]"
+        started = grid["started"]
         endings = [read_json(folder.parent / cell["id"] / CELL_FILE) for cell in launched]
         ended = [each for each in endings if each.get("try") == started]
         left = _estimate_left(ended, len(launched) - len(ended), time.time() - started)
-        _tell(f"{number} {launched[place]['name']}{left}")
+        _report(f"{number} {launched[place]['name']}{left}")
     except (KeyError, ValueError) as error:
         raise DamagedSweep(folder.parent / SWEEP_FILE) from error
     with (
@@ -80,40 +79,43 @@ def run_cell(
         ending["seconds"] = round(time.monotonic() - begun, 3)
         write_json(folder / CELL_FILE, {"overrides": list(overrides), "try": started, **ending})
     if ending["state"] == "failed":
-        _tell(f"{number} this cell failed: {ending['error']}")
+        _report(f"{number} this cell failed: {ending['error']}")
         return nan
     scores = read_scores(folder, metrics) if (folder / METRICS_FILE).exists() else {}
-    how = {"reused": "reused", "partial": f"partial: {ending['error']}"}.get(ending["state"])
-    _tell(f"{number} {_describe_scores(scores)} ({how or format_duration(ending['seconds'])})")
+    _report(f"{number} {_describe_scores(scores)} ({_describe_ending(ending)})")
     return next(iter(scores.values()), nan)
 
 
 def note_lost(cell: Cell, started: float, error: JobLost) -> None:
-    """Note that a cell has failed whose process could not say so itself; without effect where
-    another one has ended it.
+    """Note the failure of a cell whose process could not do so itself.
+
+    It has no effect where another process has ended the cell.
 
     Args:
-        cell: whose job was lost.
-        started: when this try began, in seconds since 1970.
-        error: says how.
+        cell: the cell whose job was lost.
+        started: the time when this try began, in seconds since 1970.
+        error: the reason.
     """
     if read_ending(cell, started).state:
         return
+    reason = redact(str(error))
+    row = {"overrides": list(cell.overrides), "try": started, "state": "failed", "error": reason}
     cell.folder.mkdir(parents=True, exist_ok=True)
-    write_json(
-        cell.folder / CELL_FILE,
-        {
-            "overrides": list(cell.overrides),
-            "try": started,
-            "state": "failed",
-            "error": redact(str(error)),
-        },
-    )
-    _tell(f"{cell.name}: this cell failed: {redact(str(error))}")
+    write_json(cell.folder / CELL_FILE, row)
+    _report(f"{cell.name}: this cell failed: {reason}")
+
+
+def _describe_ending(ending: Mapping[str, Any]) -> str:
+    """Describe how a cell ended: reused, partial, or its duration."""
+    if ending["state"] == "reused":
+        return "reused"
+    if ending["state"] == "partial":
+        return f"partial: {ending['error']}"
+    return format_duration(ending["seconds"])
 
 
 def _describe_scores(scores: Mapping[str, float]) -> str:
-    """`nDCG@5 0.495, ROUGE-L 0.166`; "done" for a task that measures nothing."""
+    """Describe scores: "nDCG@5 0.495, ROUGE-L 0.166", or "done" where nothing is measured."""
     parts = [
         f"{name} was not measured" if isnan(value) else f"{name} {value:.3f}"
         for name, value in scores.items()
@@ -122,62 +124,62 @@ def _describe_scores(scores: Mapping[str, float]) -> str:
 
 
 def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
-    """Run it, and say how it ended; the traceback of one that failed goes into `error.txt`."""
-    before = _written(folder)
+    """Run a cell and describe its ending; the traceback of a failure goes into `error.txt`."""
+    before = _read_write_time(folder)
     (folder / "error.txt").unlink(missing_ok=True)
     try:
         status = execute()
     except Exception as error:
-        if message := describe_disk_error(error):
-            raise DiskError(message) from error  # nor could it be noted in the folder
-        known = isinstance(error, ConvragError)
+        disk_message = describe_disk_error(error)
+        if disk_message:  # the folder cannot note it either
+            raise DiskError(disk_message) from error
         (folder / "error.txt").write_text(redact(traceback.format_exc()), encoding="utf-8")
-        return {
-            "state": "failed",
-            "error": redact(str(error) if known else f"{type(error).__name__}: {error}"),
-        }
-    written = _written(folder) != before
+        message = str(error)
+        if not isinstance(error, ConvragError):
+            message = f"{type(error).__name__}: {error}"
+        return {"state": "failed", "error": redact(message)}
+    is_written = _read_write_time(folder) != before
     if status:
         state = "partial" if status == EXIT_STATUS["partial"] else "failed"
-        gaps = _describe_gaps(folder) if written else ""
+        gaps = _describe_gaps(folder) if is_written else ""
         return {"state": state, "error": gaps or f"the run ended with status {status}"}
-    return {"state": "reused" if before and not written else "ok", "error": ""}
+    return {"state": "reused" if before and not is_written else "ok", "error": ""}
 
 
 def _describe_gaps(folder: Path) -> str:
-    """What the run in the folder lacks, in words; empty where its metrics cannot be read."""
+    """Describe the gaps of the run in a folder; empty where its metrics cannot be read."""
     try:
         return describe_gaps(read_summary(folder / METRICS_FILE)) or "no turn was run"
     except DataError:
         return ""
 
 
-def _written(folder: Path) -> int:
-    """When a run was last written into the folder, in nanoseconds; 0 where there is none."""
+def _read_write_time(folder: Path) -> int:
+    """Read when a run was last written into the folder, in nanoseconds; 0 without a run."""
     path = folder / MANIFEST
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def _estimate_left(ended: Sequence[Mapping[str, Any]], cells: int, elapsed: float) -> str:
-    """How long so many more cells may take if they take as long as those that ran; empty while none
-    has ended.
+    """Estimate the time left from the cells that ran; empty while none has ended.
 
-    One that was reused or failed says nothing of others.
+    Cells that were reused or failed do not count.
+
+    Args:
+        ended: the endings of cells so far.
+        cells: the number of cells left.
+        elapsed: seconds since the grid began.
     """
-    seconds = [
-        each["seconds"]
-        for each in ended
-        if each.get("state") in ("ok", "partial") and "seconds" in each
-    ]
+    ran = [ending for ending in ended if ending.get("state") in ("ok", "partial")]
+    seconds = [ending["seconds"] for ending in ran if "seconds" in ending]
     if not seconds:
         return ""
     at_once = max(1.0, sum(seconds) / max(elapsed, 0.001))  # launchers may run several
-    return f" (about {format_duration(sum(seconds) / len(seconds) * cells / at_once)} left)"
+    left = sum(seconds) / len(seconds) * cells / at_once
+    return f" (about {format_duration(left)} left)"
 
 
-def _tell(line: str) -> None:
-    """Say it on the terminal, where Hydra's logging shows warnings only, and in the log of the
-    cell.
-    """
+def _report(line: str) -> None:
+    """Write a line to the terminal, where Hydra logs warnings only, and to the cell's log."""
     sys.stderr.write(f"convrag: {line}\n")
     log.info(line)

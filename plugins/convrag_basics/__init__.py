@@ -12,13 +12,13 @@ def convrag_register(register: Register) -> None:
         "memory",
         "all",
         "convrag_basics.once:WholeHistory",
-        "Let the other stages see the whole history, as it was said.",
+        "Let the other stages see the whole history unchanged.",
     )
     register(
         "search",
         "once",
         "convrag_basics.once:OnceSearch",
-        "Search once, for what the rewriter says.",
+        "Search once, for the queries of the rewriter.",
     )
     register(
         "selector",
@@ -36,15 +36,13 @@ def convrag_register(register: Register) -> None:
         "context",
         "snippets",
         "convrag_basics.contexts:SnippetContext",
-        "Show the model a snippet of each retrieved passage: consecutive sentences with "
-        "most words of the question.",
+        "Show the model the sentences of each passage that have most words of the question.",
     )
     register(
         "generator",
         "direct",
         "convrag_basics.direct:DirectGenerator",
-        "Give the LLM the conversation, the numbered passages and the question, and check "
-        "what it cites.",
+        "Give the LLM the conversation, numbered passages and the question; check its citations.",
     )
     register(
         "generator",

@@ -1,4 +1,4 @@
-"""What the model sees of the passages: `selector=top`, `context=full` and `context=snippets`."""
+"""Passages as the model sees them: `selector=top`, `context=full` and `context=snippets`."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from convrag import (
     EvidenceItem,
     Hit,
     Message,
+    Passage,
     Question,
     Selection,
     Selector,
@@ -27,7 +28,7 @@ class TopSelector(Selector):
     """Choose the first passages of the ranking, as many as top_n says."""
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
-        """The first n hits."""
+        """Choose the first n hits."""
         return Selection(tuple(hits[:n]))
 
 
@@ -35,9 +36,9 @@ class FullContext(Context):
     """Show the model every retrieved passage in full.
 
     Args:
-        order: retrieval is best first; ends puts the best first and last, since models overlook the
-            middle; stable puts passages of earlier turns first, in their old order, so that a
-            provider's prefix cache can be used.
+        order: retrieval puts the best first; ends puts the best first and last, since models
+            overlook the middle; stable puts passages of earlier turns first, in their old order, so
+            that a provider's prefix cache can be used.
     """
 
     def __init__(self, *, order: Order = "retrieval") -> None:
@@ -46,11 +47,11 @@ class FullContext(Context):
     def assemble(
         self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]
     ) -> Evidence:
-        """Each distinct passage once, numbered from 1 as shown, with its title."""
-        distinct = {
-            hit.passage.id: hit.passage for hit in reversed(hits)
-        }  # the best-ranked copy is set last
-        ranked = [distinct.pop(hit.passage.id) for hit in hits if hit.passage.id in distinct]
+        """Show each distinct passage once with its title, numbered from 1."""
+        distinct: dict[str, Passage] = {}
+        for hit in hits:
+            distinct.setdefault(hit.passage.id, hit.passage)
+        ranked = list(distinct.values())
         old = _first_positions(question.whole_history) if self.order == "stable" else {}
         ordered = arrange_items(ranked, self.order, [old.get(passage.id) for passage in ranked])
         items = tuple(
@@ -61,18 +62,18 @@ class FullContext(Context):
 
 
 def _first_positions(history: Iterable[Turn]) -> dict[str, int]:
-    """Passage id -> the position (from 0) at which the conversation first showed it."""
+    """Map passage ids to the position (from 0) at which the conversation first showed them."""
     shown = dict.fromkeys(passage.id for turn in history for passage in turn.passages)
     return {passage_id: position for position, passage_id in enumerate(shown)}
 
 
 @dataclass(kw_only=True, eq=False)
 class SnippetContext(Context):
-    """Show the model a snippet of each retrieved passage: consecutive sentences with most words of the question.
+    """Show the model the sentences of each passage that have most words of the question.
 
-    For small context windows. A passage that is short enough is shown in full, and each with its
-    title. The trace has the number of passages that were cut (`cut`), and of their tokens that the
-    model does not see (`tokens_left_out`).
+    For small context windows. The sentences of a snippet are consecutive. A passage that is short
+    enough is shown in full, and each with its title. The trace has the number of passages that were
+    cut (`cut`), and of their tokens that the model does not see (`tokens_left_out`).
 
     Args:
         llm: counts tokens.
@@ -87,7 +88,7 @@ class SnippetContext(Context):
     def assemble(
         self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]
     ) -> Evidence:
-        """Each distinct passage once, best first, numbered from 1."""
+        """Show each distinct passage once, best first, numbered from 1."""
         wanted = find_stems(question.standalone or question.text)
         items: dict[str, EvidenceItem] = {}
         left_out = []
@@ -114,23 +115,26 @@ class SnippetContext(Context):
 def find_snippet(
     text: str, wanted: Collection[str], tokens: int, count_tokens: Callable[[str], int]
 ) -> str:
-    """The consecutive sentences of a text with most of the wanted words; of several such, the
-    first.
+    """Find the first consecutive sentences of a text with most of the wanted words.
 
     Args:
         text: a passage's text.
         wanted: stems of words.
-        tokens: that the snippet may have. A single sentence that has more is cut between words.
+        tokens: the most tokens of the snippet. A single sentence that has more is cut between
+            words.
         count_tokens: counts the tokens of a text.
     """
     spans = find_sentence_spans(text)
     stems = [find_stems(text[start:end]).intersection(wanted) for start, end in spans]
-    best, most, last = (0, 0), -1, 0
+    best = ""
+    most = -1
+    last = 0
     for first, (start, _) in enumerate(spans):
         last = max(last, first)
         while last + 1 < len(spans) and count_tokens(text[start : spans[last + 1][1]]) <= tokens:
             last += 1
         found = len(frozenset().union(*stems[first : last + 1]))
         if found > most:
-            best, most = (start, spans[last][1]), found
-    return truncate_text(text[best[0] : best[1]], max(tokens, 1), count_tokens)
+            best = text[start : spans[last][1]]
+            most = found
+    return truncate_text(best, max(tokens, 1), count_tokens)

@@ -26,10 +26,10 @@ from convrag.sdk.text.sentences import remove_citations
 
 
 class DirectGenerator(DecidingGenerator):
-    """Give the LLM the conversation, the numbered passages and the question, and check what it cites.
+    """Give the LLM the conversation, numbered passages and the question; check its citations.
 
-    Earlier answers stand in the prompt without their citations, since the numbers name other
-    passages now. Without evidence the prompt says that no passage was found; it mentions the user's
+    The prompt has earlier answers without their citations, since the numbers now name other
+    passages. Without evidence the prompt says that no passage was found; it mentions the user's
     profile where there is one. The trace counts the citations that were removed because no passage
     has their number (`citations_removed`).
 
@@ -50,7 +50,7 @@ class DirectGenerator(DecidingGenerator):
             earlier message).
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     streams = True

@@ -33,7 +33,7 @@ class NoGenerator(Generator):
     """Generate no answer: for experiments that end with retrieval."""
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
-        """Return an empty answer; its trace says so, since metrics leave it out."""
+        """Return an empty answer, marked in its trace so that metrics skip it."""
         return Answer("", trace={"outcome": "no generator"})
 
 

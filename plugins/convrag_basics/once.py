@@ -6,7 +6,7 @@ from convrag import Memory, MemoryView, Question, Search, SearchStep
 
 
 class WholeHistory(Memory):
-    """Let the other stages see the whole history, as it was said."""
+    """Let the other stages see the whole history unchanged."""
 
     def view(self, question: Question) -> MemoryView:
         """Return all turns before this one."""
@@ -14,7 +14,7 @@ class WholeHistory(Memory):
 
 
 class OnceSearch(Search):
-    """Search once, for what the rewriter says."""
+    """Search once, for the queries of the rewriter."""
 
     several = False
 

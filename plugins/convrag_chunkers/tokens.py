@@ -20,7 +20,7 @@ from convrag.sdk.data.document_passages import cut_passages
 CJK = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Characters of scripts in which each is counted, as ranges for a pattern."""
 
-_TOKEN = re.compile(rf"[A-Za-z0-9]{{1,6}}|[^\W_A-Za-z0-9{CJK}]{{1,3}}|\S")
+_ESTIMATED_TOKEN = re.compile(rf"[A-Za-z0-9]{{1,6}}|[^\W_A-Za-z0-9{CJK}]{{1,3}}|\S")
 _LINE = re.compile(r"[^\n]+")
 _JOINER = "\u200d"
 _CLAUSE_ENDS = frozenset("、，；：,;:")
@@ -47,7 +47,7 @@ def choose_part(name: str, given: int | None, share: int, tokens: int) -> int:
 
 def count_tokens(text: str, start: int, end: int) -> int:
     """Count the tokens of a span."""
-    return len(_TOKEN.findall(text, start, end))
+    return len(_ESTIMATED_TOKEN.findall(text, start, end))
 
 
 def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
@@ -83,7 +83,7 @@ def cut_windows(
     start, end = trim_span(text, start, end)
     done = start
     while start < end:
-        matches = islice(_TOKEN.finditer(text, start, end), tokens + 1)
+        matches = islice(_ESTIMATED_TOKEN.finditer(text, start, end), tokens + 1)
         starts = [match.start() for match in matches]
         if len(starts) <= tokens:
             yield start, end

@@ -1,7 +1,7 @@
-"""A rewriter and a generator in the manner of Perplexity: follow-ups are condensed where a gate
-says so, and answered in a chat.
+"""The Zotero assistant's rewriter and chat: a gate chooses the follow-ups that are condensed.
 
-`rewriter=condense`: rewriter, gate. `generator=chat`: chat, chat_history.
+* `rewriter`, `gate`: `rewriter=condense`.
+* `chat`, `chat_history`: `generator=chat`.
 """
 
 from convrag import Register, hookimpl
@@ -14,13 +14,13 @@ def convrag_register(register: Register) -> None:
         "rewriter",
         "condense",
         "convrag_condense.rewriter:CondenseRewriter",
-        "Let a gate decide which follow-ups need the LLM, condense those, and guard "
-        "against invented rewrites.",
+        "Condense the follow-ups that a gate finds dependent, and reject rewrites that have "
+        "drifted.",
     )
     register(
         "generator",
         "chat",
         "convrag_condense.chat:ChatGenerator",
-        "Answer as a chat: the system prompt once, plain questions, each with its "
-        "evidence as a note behind it.",
+        "Answer as a chat: the system prompt once, then plain questions, each followed by "
+        "evidence.",
     )

@@ -43,21 +43,21 @@ _SAMPLING = ("temperature", "max_tokens", "top_p", "top_k", "repeat_penalty")
 
 @dataclass(kw_only=True, eq=False)
 class ChatGenerator(DecidingGenerator):
-    """Answer as a chat: the system prompt once, plain questions, each with its evidence as a note behind it.
+    """Answer as a chat: the system prompt once, then plain questions, each followed by evidence.
 
     Citations are numbered for the whole conversation, so that an answer may cite a passage of an
     earlier turn; a number that no passage has is removed and counted (`citations_removed`). A reply
     that only says that the model is ready is asked for once more, and counted (`meta_responses`: 2
-    where the second was no better, and is the answer). What the model is sent depends on the
-    history alone. The system prompt, the first exchange with its evidence, and the newest question
-    always are; between them go the newest exchanges that fit, whole and without a gap. Where a
-    memory shows a part of the history, these are the exchanges of that part, a summary among them;
-    numbers stay the whole's.
+    where the second was not better, and is the answer). The messages depend on the history alone:
+    the system prompt, the first exchange with its evidence, the newest exchanges that fit, whole
+    and without a gap, and the newest question. Where a memory shows a part of the history, the
+    exchanges are those of that part, a summary among them; citation numbers stay those of the whole
+    conversation.
 
     Args:
         llm: the language model that answers; it also counts tokens.
-        evidence: every_turn sends the passages of each question that is sent; newest those of the
-            newest question alone (the seed); first_turn those of the first question alone (the
+        evidence: every_turn sends the passages of each question that is sent; newest only of the
+            newest question (the seed); first_turn only of the first question (the
             original's first versions, whose users complained), which is then sent whatever the
             memory shows.
         labels: of passages: [1], or [Doc_1] as RAGBoost writes, at which hints of context=dedup
@@ -83,7 +83,7 @@ class ChatGenerator(DecidingGenerator):
 
     Raises:
         ConfigError: the window leaves no room.
-        DataError: the prompt's file is missing, is no template, or has other messages.
+        DataError: the prompt's file is missing, is not a template, or has other messages.
     """
 
     streams = True
@@ -105,8 +105,8 @@ class ChatGenerator(DecidingGenerator):
         self.max_prompt_tokens = self.window - self.evidence_tokens - (self.max_tokens or 0)
         if self.max_prompt_tokens <= 0:
             raise ConfigError(
-                f"generator.window={self.window} must be above evidence_tokens={self.evidence_tokens} and "
-                f"max_tokens={self.max_tokens} together"
+                f"generator.window={self.window} must be above "
+                f"evidence_tokens={self.evidence_tokens} and max_tokens={self.max_tokens} together"
             )
         self.label = "Doc_" if self.labels == "documents" else ""
         given = {name: getattr(self, name) for name in _SAMPLING}
@@ -120,36 +120,27 @@ class ChatGenerator(DecidingGenerator):
             )
 
     def messages(self, question: Question) -> Sequence[Message]:
-        """The system prompt and the earlier exchanges that fit, when the newest evidence takes all
-        of its room.
-        """
+        """Return the system prompt and the earlier exchanges that fit next to full evidence."""
         history = self._read_history(question)
         return _list_messages(history, history.select_exchanges(question))
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
-        """One call of the LLM, or two. Raises LLMError."""
+        """Call the LLM once, or twice after a meta-response. Raises LLMError."""
         history = self._read_history(question)
         sent = history.select_exchanges(question)
         newest = history.render_newest(question.text, evidence.items)
         self._log_turn(question, history, newest)
-        inputs: dict[str, Any] = {
-            "question": question.text,
-            "standalone": question.standalone,
-            "history": format_exchanges(exchange.turn for exchange in sent),
-            "evidence": sent[0].evidence
-            if self.evidence == "first_turn" and sent
-            else newest.evidence,
-            "earlier_evidence": [item for exchange in sent for item in exchange.evidence],
-        }
-        if question.profile:
-            inputs["profile"] = list(question.profile)
-        prompt = Prompt(
-            "answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling
-        )
+        messages = (*_list_messages(history, sent), newest.message)
+        inputs = self._make_inputs(question, sent, newest)
+        prompt = Prompt("answer", messages, inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)
         text = completion.text.replace(f"[{self.label}", "[").replace(f", {self.label}", ", ")
         checked = check_citations(text, newest.passages)
-        named = dict.fromkeys([*(item.passage.id for item in evidence.items), *checked.citations])
+        shown = [item.passage.id for item in evidence.items]
+        numbers = {}
+        for passage in (*shown, *checked.citations):
+            if passage in newest.numbers:
+                numbers[passage] = newest.numbers[passage]
         trace: dict[str, Any] = {
             "prompt": self.template.hash,
             "model": completion.model,
@@ -157,14 +148,30 @@ class ChatGenerator(DecidingGenerator):
             "meta_responses": meta_responses,
             "exchanges": len(sent),
             "exchanges_left_out": len(history.list_exchanges(question)) - len(sent),
-            "numbers": {
-                passage: newest.numbers[passage] for passage in named if passage in newest.numbers
-            },
+            "numbers": numbers,
         }
         return Answer(checked.text, checked.citations, trace)
 
+    def _make_inputs(
+        self, question: Question, sent: Sequence[RenderedExchange], newest: NewestQuestion
+    ) -> dict[str, Any]:
+        """Make the inputs of the prompt, for an llm that reads these instead of messages."""
+        evidence = newest.evidence
+        if self.evidence == "first_turn" and sent:
+            evidence = sent[0].evidence
+        inputs: dict[str, Any] = {
+            "question": question.text,
+            "standalone": question.standalone,
+            "history": format_exchanges(exchange.turn for exchange in sent),
+            "evidence": evidence,
+            "earlier_evidence": [item for exchange in sent for item in exchange.evidence],
+        }
+        if question.profile:
+            inputs["profile"] = list(question.profile)
+        return inputs
+
     def _read_history(self, question: Question) -> ChatHistory:
-        """The conversation's history for this profile of the user."""
+        """Read the conversation's history for this profile of the user."""
         make = partial(
             ChatHistory,
             self.template,
@@ -179,37 +186,30 @@ class ChatGenerator(DecidingGenerator):
         return continue_reading(state, question.whole_history, make)
 
     def _log_turn(self, question: Question, history: ChatHistory, newest: NewestQuestion) -> None:
+        turn = question.turn_id
+        snippets = len(newest.evidence)
         if not history.exchanges:
-            log.info(
-                "turn %s: first turn: question with %d snippets",
-                question.turn_id,
-                len(newest.evidence),
-            )
+            log.info("turn %s: first turn: question with %d snippets", turn, snippets)
             return
-        log.info(
-            "turn %s: follow-up turn (#%d): plain question only", question.turn_id, question.number
-        )
-        if shown := len(newest.evidence):
-            log.info(
-                "turn %s: added %d snippets as evidence note, %d of them new",
-                question.turn_id,
-                shown,
-                newest.new,
-            )
+        log.info("turn %s: follow-up turn (#%d): plain question only", turn, question.number)
+        if snippets:
+            message = "turn %s: added %d snippets as evidence note, %d of them new"
+            log.info(message, turn, snippets, newest.new)
 
     def _complete(self, prompt: Prompt) -> tuple[Completion, int]:
-        """The reply, and the number of meta-responses among at most two replies; the first of these
-        is not streamed.
+        """Return the reply, and the number of meta-responses among at most two replies.
+
+        A first reply that is a meta-response is not streamed.
         """
-        meta_responses, listener = 0, current_listener()
+        listener = current_listener()
+        meta_responses = 0
         for attempt in range(2):
             pieces = HeldPieces(listener or str, may_be_meta_response)
             with listen_with(pieces if listener else None):
                 completion = self.llm.complete(replace(prompt, attempt=attempt))
-            is_meta = is_meta_response(completion.text)
-            meta_responses += is_meta
-            if not is_meta or attempt:
+            if not is_meta_response(completion.text):
                 break
+            meta_responses += 1
         pieces.release()
         return completion, meta_responses
 
@@ -223,8 +223,8 @@ MAX_WORDS = 60
 """The longest meta-response; a longer reply says something."""
 
 _OPENING = (
-    r"(?:(?:ok(?:ay)?|sure|certainly|of course|great|all ?right|alright|absolutely|yes|thanks|thank you|hello|hi)"
-    r"[,!. ]*)"
+    r"(?:(?:ok(?:ay)?|sure|certainly|of course|great|all ?right|alright|absolutely|yes|thanks"
+    r"|thank you|hello|hi)[,!. ]*)"
 )
 _READY = (
     r"(?:i['’]?m|i am)\s+(?:now\s+|all\s+)?(?:ready|prepared|set|here|standing by)\b"
@@ -236,9 +236,11 @@ _UNDERSTOOD = (
     r"(?:\s+(?:the|your|my|these|all|everything|what)\b.*)?)"
 )
 _INVITATION = (
-    r"(?:so\s+)?(?:please\s+)?(?:i(?:['’]ll| will)\s+(?:follow|answer|use|cite|base|provide|do|be)\b"
-    r"|go ahead\b|(?:feel free to\s+)?(?:provide|share|send|ask|give|tell)\b|let me know\b|let['’]?s (?:begin|start)\b"
-    r"|what (?:would|do) you (?:like|want)\b|what(?:['’]s| is) your\b|how (?:can|may) i (?:help|assist)\b).*"
+    r"(?:so\s+)?(?:please\s+)?"
+    r"(?:i(?:['’]ll| will)\s+(?:follow|answer|use|cite|base|provide|do|be)\b"
+    r"|go ahead\b|(?:feel free to\s+)?(?:provide|share|send|ask|give|tell)\b|let me know\b"
+    r"|let['’]?s (?:begin|start)\b|what (?:would|do) you (?:like|want)\b"
+    r"|what(?:['’]s| is) your\b|how (?:can|may) i (?:help|assist)\b).*"
 )
 _OBJECTION = re.compile(r"\b(?:but|however|not|no|cannot|unfortunately)\b|n['’]t\b", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(rf"{_OPENING}*(?:{_READY}|{_UNDERSTOOD})[.!]*", re.IGNORECASE)
@@ -247,8 +249,9 @@ _CITATION = re.compile(r"\[\d+")
 
 
 def is_meta_response(reply: str) -> bool:
-    """Whether a reply only announces that the model has understood or is ready; a mere question
-    back does not.
+    """Tell whether a reply only announces that the model has understood or is ready.
+
+    A mere question back does not.
     """
     sentences = split_roughly(reply.strip())
     return _may_be_meta_response(reply, sentences) and any(
@@ -257,7 +260,7 @@ def is_meta_response(reply: str) -> bool:
 
 
 def may_be_meta_response(beginning: str) -> bool:
-    """Whether a reply that begins so can still be a meta-response."""
+    """Tell whether a reply with this beginning can still be a meta-response."""
     *whole, _ = split_roughly(beginning.lstrip())
     return _may_be_meta_response(beginning, whole)
 

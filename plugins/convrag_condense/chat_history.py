@@ -1,4 +1,4 @@
-"""The history of a conversation as the messages that a model is sent, continued from turn to turn."""
+"""The history of a conversation as a model's messages, continued from turn to turn."""
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class Exchange:
         items: the evidence that was shown in it.
         first: whether it is the first exchange of the conversation.
         shows_evidence: whether its question is sent with the evidence.
-        label: stands before the numbers of passages.
+        label: a prefix of the numbers of passages.
     """
 
     turn: Turn
@@ -51,16 +51,17 @@ class Exchange:
     def render(
         self, template: PromptTemplate, numbers: Mapping[str, int], in_full: tuple[int, ...] = ()
     ) -> RenderedExchange:
-        """The exchange as messages.
+        """Render the exchange as messages.
 
         Args:
             template: makes a user's message from `question`, `evidence` and `first`.
             numbers: passage id -> citation number.
             in_full: the positions of the items whose full text is sent in place of what was shown.
         """
-        items = (show_in_full(item) if n in in_full else item for n, item in enumerate(self.items))
-        shown = items if self.shows_evidence else ()
-        evidence = [format_item(numbers[item.passage.id], item) for item in shown]
+        evidence = []
+        for position, item in enumerate(self.items if self.shows_evidence else ()):
+            shown = show_in_full(item) if position in in_full else item
+            evidence.append(format_item(numbers[item.passage.id], shown))
         first = self.first and not in_full
         prompt = template.render(
             question=self.turn.question, evidence=evidence, first=first, label=self.label
@@ -73,31 +74,31 @@ class Exchange:
 def find_orphaned_hints(
     exchanges: Sequence[Exchange],
 ) -> Iterator[tuple[Exchange, tuple[int, ...]]]:
-    """Each exchange with the positions of its hints to texts that none of the exchanges before it
-    shows.
-    """
+    """Yield each exchange with the positions of its hints to texts that no earlier one shows."""
     shown: set[str] = set()
     for exchange in exchanges:
-        hints = (
-            (n, item)
-            for n, item in enumerate(exchange.items)
-            if item.hint and exchange.shows_evidence
-        )
-        yield exchange, tuple(n for n, item in hints if item.passage.id not in shown)
+        orphaned = []
+        for position, item in enumerate(exchange.items if exchange.shows_evidence else ()):
+            if item.hint and item.passage.id not in shown:
+                orphaned.append(position)
+        yield exchange, tuple(orphaned)
         shown.update(item.passage.id for item in exchange.items)
 
 
 def show_in_full(item: EvidenceItem) -> EvidenceItem:
-    """The item with the passage's full text in place of a hint."""
+    """Replace a hint by the passage's full text."""
     return replace(item, text=item.passage.content, hint=False)
 
 
 def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
-    """A passage, or a hint at one, for the template; a title with which the text begins is not
-    repeated.
+    """Format a passage, or a hint at one, for the template.
+
+    A title with which the text begins is not repeated.
     """
-    passage, text = item.passage, item.text
-    title, body = passage.title.strip(), text
+    passage = item.passage
+    text = item.text
+    title = passage.title.strip()
+    body = text
     if title and text.startswith(f"{passage.title}\n"):
         body = text[len(passage.title) + 1 :]
     elif text.startswith(title):
@@ -107,7 +108,7 @@ def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
 
 
 def _format_authors(passage: Passage) -> str:
-    """Authors and year in one line, where the corpus has them."""
+    """Join authors and year in one line, where the corpus has them."""
     given = passage.metadata.get("authors") or ""
     names = given if isinstance(given, str) else ", ".join(map(str, given))
     year = passage.metadata.get("year") or ""
@@ -115,11 +116,14 @@ def _format_authors(passage: Passage) -> str:
 
 
 class NewestQuestion(NamedTuple):
-    """The question of the current turn, with its evidence as a note behind it.
+    """The question of the current turn, followed by its evidence as a note.
 
-    `evidence` is what the template was given. `numbers` (passage id -> citation number) and
-    `passages` (the reverse) are those of the history, and `new` more that this evidence adds. Those
-    join the history with the turn itself.
+    Args:
+        message: the message of both.
+        evidence: the template's input.
+        numbers: passage id -> citation number, of the history and this evidence.
+        passages: the reverse of it.
+        new: how many numbers this evidence adds; they join the history with the turn itself.
     """
 
     message: Message
@@ -131,24 +135,24 @@ class NewestQuestion(NamedTuple):
 
 @dataclass(eq=False)
 class ChatHistory(HistoryReader):
-    """The answered exchanges of a history (`exchanges`), and the citation numbers of its passages (`numbers`).
+    """The answered exchanges of a history, and the citation numbers of its passages.
 
     Passages are numbered for the whole conversation, by id and in the order in which they were
-    shown: each keeps its number, new ones count on. A turn without an answer is left out, since the
-    messages of a chat alternate; its passages keep their numbers all the same.
+    shown: each keeps its number, and new ones get the next. A turn without an answer is left out,
+    since the messages of a chat alternate; its passages keep their numbers all the same.
 
-    It depends on the turns and their order alone. It is that of the whole conversation, for an
-    earlier answer cites by its numbers; of the exchanges, those are sent that the memory shows.
+    It depends on the turns and their order alone. It covers the whole conversation, since earlier
+    answers cite by its numbers; only the exchanges that the memory shows are sent.
 
     Args:
         template: makes the system message, and a user's message from `question`, `evidence` and
             `first`.
         count_tokens: counts the tokens of a text.
-        evidence: of which questions it is sent; see ChatGenerator.
+        evidence: the questions that are sent with their evidence; see ChatGenerator.
         max_tokens: for the system message, the question and the exchanges that are sent.
         max_exchanges: the most exchanges that are sent.
-        profile: personal statements of the user, which stand in the system message.
-        label: stands before the numbers of passages.
+        profile: personal statements of the user, for the system message.
+        label: a prefix of the numbers of passages.
     """
 
     template: PromptTemplate
@@ -171,15 +175,17 @@ class ChatHistory(HistoryReader):
         return add_profile(prompt, self.profile).messages[0]
 
     def render_newest(self, question: str, items: Iterable[EvidenceItem]) -> NewestQuestion:
-        """The next question and its evidence, in one message: many models refuse two of one role in
-        a row.
+        """Render the next question and its evidence as one message.
+
+        Many models refuse two messages of one role in a row.
         """
         new: dict[str, int] = {}
         evidence = []
         for item in items if self._shows_evidence() else ():
-            passage = item.passage
-            if (number := self.numbers.get(passage.id)) is None:
-                number = new.setdefault(passage.id, len(self.numbers) + len(new) + 1)
+            id_ = item.passage.id
+            number = self.numbers.get(id_)
+            if number is None:
+                number = new.setdefault(id_, len(self.numbers) + len(new) + 1)
             evidence.append(format_item(number, item))
         first = not self.exchanges
         prompt = self.template.render(
@@ -190,11 +196,10 @@ class ChatHistory(HistoryReader):
         return NewestQuestion(prompt.messages[1], evidence, numbers, passages, len(new))
 
     def list_exchanges(self, question: Question) -> list[Exchange]:
-        """The exchanges that the memory shows, oldest first; turns that it made have no evidence of
-        their own.
+        """List the exchanges that the memory shows, oldest first.
 
-        Where follow-ups show no evidence, the first exchange is among them in any case: it has all
-        there is.
+        Turns that the memory made have no evidence of their own. Where follow-ups show no evidence,
+        the first exchange is always listed, since it has all the evidence.
         """
         if question.before_memory is None:
             return self.exchanges
@@ -204,11 +209,10 @@ class ChatHistory(HistoryReader):
         return shown
 
     def select_exchanges(self, question: Question) -> list[RenderedExchange]:
-        """The exchanges that are sent before a question: the first, always, and as many of the
-        newest as fit.
+        """Select the exchanges that are sent before a question: the first, and the newest that fit.
 
-        There is no gap between the newest of those that the memory shows. A hint to a text that
-        none of the exchanges before it shows becomes that text.
+        The newest follow each other without a gap among those that the memory shows. A hint to a
+        text that none of the exchanges before it shows becomes that text.
         """
         max_tokens = self.max_tokens - self._system_tokens - self._count_message(question.text)
         selected = self._select(self.list_exchanges(question), max_tokens)
@@ -237,8 +241,9 @@ class ChatHistory(HistoryReader):
             self._by_turn[turn.id] = exchange
 
     def _find_exchange(self, turn: Turn) -> Exchange:
-        """The exchange of a turn; a new one for a turn that a memory has made, with the passages
-        that have a number.
+        """Find the exchange of a turn.
+
+        A turn that a memory has made gets a new one, with the passages that have a number.
         """
         known = self._by_turn.get(turn.id)
         if known is not None and known.turn == turn:
@@ -250,7 +255,7 @@ class ChatHistory(HistoryReader):
         return Exchange(turn, numbered, False, self.evidence == "every_turn", self.label)
 
     def _shows_evidence(self) -> bool:
-        """Whether the next question is sent with its evidence."""
+        """Tell whether the next question is sent with its evidence."""
         return self.evidence != "first_turn" or not self.exchanges
 
     @cached_property
@@ -274,7 +279,7 @@ class ChatHistory(HistoryReader):
         return [*first, *reversed(newest)]
 
     def _count_exchange(self, exchange: Exchange, in_full: tuple[int, ...] = ()) -> int:
-        """The tokens of both messages of an exchange, counted once."""
+        """Count the tokens of both messages of an exchange, once."""
         if in_full not in exchange.tokens:
             question, answer, *_ = exchange.render(self.template, self.numbers, in_full)
             exchange.tokens[in_full] = self._count_message(question.content) + self._count_message(
@@ -283,9 +288,7 @@ class ChatHistory(HistoryReader):
         return exchange.tokens[in_full]
 
     def _count_sent(self, exchanges: Sequence[Exchange]) -> int:
-        """The tokens of exchanges as they are sent: with the texts at which hints can no longer
-        point.
-        """
+        """Count the tokens of exchanges as they are sent, with the texts of orphaned hints."""
         return sum(
             self._count_exchange(exchange, in_full)
             for exchange, in_full in find_orphaned_hints(exchanges)

@@ -1,7 +1,8 @@
-"""Whether a question depends on the history: by its words alone (`rewriter.gate=heuristic`).
+"""Tells whether a question depends on the history, and whether its rewrite has drifted.
 
-The heuristic gate errs towards asking the LLM, whose prompt says to leave a standalone question as
-it is: a needless call costs a second, a missing one sends the search to the wrong place.
+The gate `rewriter.gate=heuristic` knows the published system's (English) words. It errs towards
+asking the LLM, whose prompt says to leave a standalone question as it is: a needless call costs a
+second, a missing one sends the search to the wrong place.
 """
 
 from collections.abc import Sequence, Set
@@ -10,45 +11,49 @@ from convrag import Question, Rewrite, Turn
 from convrag.sdk.text.analysis import find_stems, split_compounds, split_words
 
 _PRONOUNS = """
-it its it's itself they they're them their theirs themselves this that that's these those he he's him his she she's her
-hers aforementioned former latter
+it its it's itself they they're them their theirs themselves this that that's these those he he's
+him his she she's her hers aforementioned former latter
 """
 _ELLIPSIS = "also additionally another earlier else elaborate furthermore moreover other others"
 _OPENERS = "and but or so then plus besides because"
 _COMPARISON = """
-between compare compared compares comparison comparisons connected connection connections contrast contrasts differ
-difference differences different differs overlap overlaps overlapping relate related relates relation relations
-relationship relationships similar similarities similarity similarly versus vs
+between compare compared compares comparison comparisons connected connection connections contrast
+contrasts differ difference differences different differs overlap overlaps overlapping relate
+related relates relation relations relationship relationships similar similarities similarity
+similarly versus vs
 """
 _PHRASES = """
-as mentioned, as well, as you said, expand on, go on, how about, how come, how so, like you said, more about, tell me
-more, the above, the previous, the same, what about, what if, which one, which ones, why not, you just said, you
-mentioned, you said
+as mentioned, as well, as you said, expand on, go on, how about, how come, how so, like you said,
+more about, tell me more, the above, the previous, the same, what about, what if, which one,
+which ones, why not, you just said, you mentioned, you said
 """
 
 PRONOUNS = frozenset(_PRONOUNS.split())
 """Pronouns that may refer to the history."""
 
 ELLIPSIS_WORDS = frozenset(_ELLIPSIS.split())
-"""Words by which a question continues what was said."""
+"""Words by which a question continues the conversation."""
 
 ELLIPSIS_PHRASES = tuple(" ".join(phrase.split()) for phrase in _PHRASES.split(","))
-"""Phrases by which a question continues what was said."""
+"""Phrases by which a question continues the conversation."""
 
 ELLIPSIS_OPENERS = frozenset(_OPENERS.split())
-"""Words by which a question continues what was said where they are its first."""
+"""Words by which a question continues the conversation if it begins with them."""
 
 COMPARISON = frozenset(_COMPARISON.split())
 """Words of comparison: one of the two sides is often left out."""
 
 
 def find_reasons(question: str, short: int) -> list[str]:
-    """Why a question depends on the history: "pronoun", "ellipsis", "comparison", "short"; none for
-    a standalone one.
+    """Find the reasons why a question depends on the history.
 
     Args:
         question: as the user typed it.
         short: a question of fewer words is short.
+
+    Returns:
+        "pronoun", "ellipsis", "comparison" and "short", where they hold; none for a standalone
+        question.
     """
     words = split_words(question)
     found = {
@@ -61,31 +66,33 @@ def find_reasons(question: str, short: int) -> list[str]:
 
 
 def _is_elliptical(words: Sequence[str]) -> bool:
+    """Tell whether a question continues the history by its words, phrases or first word."""
+    if not words:
+        return False
+    if words[0] in ELLIPSIS_OPENERS or any(word in ELLIPSIS_WORDS for word in words):
+        return True
     line = f" {' '.join(words)} "
-    return (
-        any(word in ELLIPSIS_WORDS for word in words)
-        or any(f" {phrase} " in line for phrase in ELLIPSIS_PHRASES)
-        or (bool(words) and words[0] in ELLIPSIS_OPENERS)
-    )
+    return any(f" {phrase} " in line for phrase in ELLIPSIS_PHRASES)
 
 
 _EDGES = "?!.,;:…\"'`“”‘’«»()[]{}¿¡。、，！？；：「」『』-–—"
 
 
 def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float) -> Rewrite:
-    """The rewrite, or the question in the user's own words where the rewrite is no better.
+    """Return the rewrite, or the question in the user's own words where the rewrite is not better.
 
-    It is no better where it is a fallback, says the same as the question, or has drifted. A share
+    It is not better where it is a fallback, says the same as the question, or has drifted. A share
     that was computed joins the trace as `known_share`, and a rewrite that was rejected as
     `rejected`.
 
     Args:
-        rewrite: what the LLM made of the question.
-        question: with the whole history, and the user's profile, which counts as said.
+        rewrite: the LLM's rewrite of the question.
+        question: with the whole history and the user's profile, whose words are known.
         min_share: the least share of known content words, from 0 to 1; a rewrite with less has
             drifted.
     """
-    if rewrite.fallback or normalise_question(rewrite.text) == normalise_question(question.text):
+    is_same = normalise_question(rewrite.text) == normalise_question(question.text)
+    if rewrite.fallback or is_same:
         return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
     known = read_stems(question.history).union(*map(find_part_stems, question.profile))
     share = compute_known_share(rewrite.text, question.text, known)
@@ -98,38 +105,40 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
     return Rewrite.of(rewrite.text, **trace)
 
 
-def compute_known_share(rewrite: str, question: str, said: Set[str]) -> float:
-    """The share of a rewrite's content words that stand in the question or the history, in any
-    inflection.
+def compute_known_share(rewrite: str, question: str, known: Set[str]) -> float:
+    """Compute the share of a rewrite's content words that the question or the history has.
 
-    The whole history counts, also what the LLM was not shown: a later answer may repeat it. 1 for a
-    rewrite without content words.
+    Words count in any inflection. The whole history counts, also the part that the LLM did not see,
+    since a later answer may repeat it. The share is 1 for a rewrite without content words.
 
     Args:
         rewrite: the rewrite.
         question: in the user's own words.
-        said: the stems of the history's content words.
+        known: the stems of the history's content words.
     """
     stems = find_part_stems(rewrite)
-    asked = find_part_stems(question)
-    return sum(stem in asked or stem in said for stem in stems) / len(stems) if stems else 1.0
+    if not stems:
+        return 1.0
+    return len(stems & (find_part_stems(question) | known)) / len(stems)
 
 
 def read_stems(history: Sequence[Turn]) -> frozenset[str]:
-    """The stems of the content words of all questions and answers."""
-    return frozenset().union(
-        *(find_part_stems(text) for turn in history for text in (turn.question, turn.answer))
-    )
+    """Find the stems of the content words of all questions and answers."""
+    stems: set[str] = set()
+    for turn in history:
+        stems |= find_part_stems(turn.question) | find_part_stems(turn.answer)
+    return frozenset(stems)
 
 
 def find_part_stems(text: str) -> frozenset[str]:
-    """The different stems of a text's content words; each part of a compound is a word."""
+    """Find the different stems of a text's content words; each part of a compound is a word."""
     return find_stems(split_compounds(text))
 
 
 def normalise_question(question: str) -> str:
-    """A question in lower case, without extra spaces and punctuation around words; "C++" keeps its
-    own.
+    """Normalise a question: lower case, single spaces, no punctuation around words.
+
+    "C++" keeps its signs.
     """
-    kept = filter(None, (word.strip(_EDGES) for word in question.casefold().split()))
-    return " ".join(kept) or question.strip()
+    words = [word.strip(_EDGES) for word in question.casefold().split()]
+    return " ".join(filter(None, words)) or question.strip()

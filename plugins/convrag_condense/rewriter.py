@@ -1,4 +1,4 @@
-"""`rewriter=condense`: follow-ups that pass a gate are condensed by an LLM, and checked for drift."""
+"""`rewriter=condense`: an LLM condenses the follow-ups that a gate chooses."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False)
 class CondenseRewriter(Rewriter):
-    """Let a gate decide which follow-ups need the LLM, condense those, and guard against invented rewrites.
+    """Condense the follow-ups that a gate finds dependent, and reject rewrites that have drifted.
 
     The record says for each turn what the gate decided and why: `first_turn`; `pronoun`,
     `ellipsis`, `comparison`, `short` or `standalone`; `always` or `never`. The user's own words are
@@ -26,15 +26,14 @@ class CondenseRewriter(Rewriter):
     the guard rejects the rewrite. A rewrite depends on its question and the history alone.
 
     Args:
-        llm: the language model that condenses; it also counts the tokens of the history.
+        llm: the language model that condenses and counts the tokens of the history.
         gate: heuristic condenses on pronouns, ellipsis, comparison, and short questions (the
             seed's); always condenses every follow-up, never none.
         short: words below which a question is short, for gate=heuristic (8: the seed's); 0
             condenses no question for its length.
-        guard: the least share of a rewrite's content words that must stand in the question or the
-            history; with fewer it has drifted to something else. 0 accepts every rewrite.
-        history_tokens: of the history that the LLM is shown, in its own tokens, newest exchange
-            first.
+        guard: the least share of a rewrite's content words that the question or the history must
+            have; with less it has drifted to something else. 0 accepts every rewrite.
+        history_tokens: the most tokens of the history that the LLM sees, newest exchange first.
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`
             and `history` (a list of `user` and `assistant`, oldest first).
         temperature: low, since condensing leaves little to choose (.2: the seed's); None leaves it
@@ -44,7 +43,7 @@ class CondenseRewriter(Rewriter):
             llm.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     llm: LLM
@@ -69,34 +68,28 @@ class CondenseRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """At most one call of the LLM; none where the gate finds that the question stands alone."""
-        needed, why = self._decide(question)
-        trace: dict[str, Any] = {"gate": self.gate, "condense": needed, "reasons": why}
+        """Call the LLM once, unless the gate finds that the question stands alone."""
+        needed, reasons = self._decide(question)
+        trace: dict[str, Any] = {"gate": self.gate, "condense": needed, "reasons": reasons}
+        why = ", ".join(reasons)
+        turn = question.turn_id
         if not needed:
-            log.info(
-                "turn %s: standalone question (%s), searched for as it is",
-                question.turn_id,
-                ", ".join(why),
-            )
+            log.info("turn %s: standalone question (%s), searched for as it is", turn, why)
             return Rewrite.of(question.text, **trace)
-        log.info(
-            "turn %s: detected follow-up question (%s), condensing",
-            question.turn_id,
-            ", ".join(why),
-        )
+        log.info("turn %s: detected follow-up question (%s), condensing", turn, why)
         rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard)
-        standalone, failed = (
-            rewrite.text,
-            f" (fallback: {rewrite.fallback})" if rewrite.fallback else "",
-        )
+        note = f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
         log.info(
             "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
-            *(question.turn_id, question.text, standalone, failed),
+            turn,
+            question.text,
+            rewrite.text,
+            note,
         )
         return rewrite
 
     def _decide(self, question: Question) -> tuple[bool, list[str]]:
-        """Whether to condense, and the reason codes."""
+        """Decide whether to condense, and give the reason codes."""
         if not question.history:
             return bool(question.profile), ["profile" if question.profile else "first_turn"]
         if self.gate != "heuristic":
@@ -116,10 +109,10 @@ class CondenseRewriter(Rewriter):
 def select_newest_exchanges(
     turns: Sequence[Turn], max_tokens: int, count_tokens: Callable[[str], int]
 ) -> list[dict[str, str]]:
-    """The newest exchanges that fit, oldest first, as a prompt's `history`; an answer that is too
-    long is truncated.
+    """Select the newest exchanges that fit, oldest first, as a prompt's `history`.
 
-    The newest question is always among them, since most references point to it.
+    An answer that is too long is truncated. The newest question is always among them, since most
+    references point to it.
 
     Args:
         turns: the history, oldest first.

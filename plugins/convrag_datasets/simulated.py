@@ -99,7 +99,8 @@ class SimulatedDataset(BorrowedCorpusDataset):
     ) -> None:
         if path and corpus is None:
             raise ConfigError(
-                "dataset.path needs a data set that the users ask about: dataset.corpus=documents, say"
+                "dataset.path needs a data set that the users ask about: "
+                "dataset.corpus=documents, say"
             )
         super().__init__(corpus or SampleDataset())
         self.path = (
@@ -214,7 +215,8 @@ class SimulatedDataset(BorrowedCorpusDataset):
                 talks += self._make_known_item_users(domain)
         if not talks:
             raise ConfigError(
-                "dataset.corpus has no reference answers to make users of: name a file, dataset.path=..."
+                "dataset.corpus has no reference answers to make users of: "
+                "name a file, dataset.path=..."
             )
         return tuple(talks)
 

@@ -288,13 +288,13 @@ def _write_lines(numbers: Mapping[str, Any]) -> tuple[str, ...]:
         shares = ", ".join(f"{name}: {share:.0f} %" for name, share in numbers["per_cent"].items())
         in_paper = ", ".join(f"{name}: {share} %" for name, share in PAPER["per_cent"].items())  # type: ignore[attr-defined]
         lines.append(
-            f"dhrag: {numbers['chains']} chains of {numbers['mean_length']:.2f} turns on average, by length {shares} "
-            f"(the paper: {PAPER['mean_length']} steps, {in_paper})."
+            f"dhrag: {numbers['chains']} chains of {numbers['mean_length']:.2f} turns on average, "
+            f"by length {shares} (the paper: {PAPER['mean_length']} steps, {in_paper})."
         )
     if numbers["follow_ups"]:
         lines.append(
-            f"dhrag: {numbers['mean_selected']:.2f} of {numbers['mean_available']:.2f} earlier turns were selected on "
-            f"average; analysis/dhrag.jsonl says why."
+            f"dhrag: {numbers['mean_selected']:.2f} of {numbers['mean_available']:.2f} earlier "
+            "turns were selected on average; analysis/dhrag.jsonl says why."
         )
     return tuple(lines)
 

@@ -160,7 +160,7 @@ class DocumentsDataset(Dataset):
         for read in self._list_files(domain):
             for part, document_id in read.list_documents():
                 key = digest([document_id, part, read.key, chunker]) if chunker else ""
-                yield CorpusPart(key, partial(self._cut, read, part, document_id))
+                yield CorpusPart(key, partial(self._cut_into_passages, read, part, document_id))
 
     def corpus_fingerprint(self, domain: str) -> str:
         """Return a hash of the files of a domain, of their readers and of the chunker."""
@@ -180,7 +180,7 @@ class DocumentsDataset(Dataset):
             return None
         return self._reader.load(read, part, document_id)
 
-    def _cut(self, read: ReadFile, part: str, document_id: str) -> Sequence[Passage]:
+    def _cut_into_passages(self, read: ReadFile, part: str, document_id: str) -> Sequence[Passage]:
         return self._chunker.chunk(self._reader.load(read, part, document_id))
 
     def _read_catalog(self) -> Catalog:

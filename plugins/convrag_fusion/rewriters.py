@@ -60,7 +60,8 @@ class EnsembleRewriter(Rewriter):
         if len(given) != len(self.of) or not are_weights:
             each = ", ".join(self.of)
             raise ConfigError(
-                f"rewriter.weights={given}: name a weight for each of {each}: 0 or more, one above 0"
+                f"rewriter.weights={given}: name a weight for each of {each}: "
+                "0 or more, one above 0"
             )
         self.weights = dict(zip(self.of, map(float, given), strict=True))
 

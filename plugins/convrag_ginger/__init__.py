@@ -10,15 +10,13 @@ def convrag_register(register: Register) -> None:
         "generator",
         "ginger",
         "convrag_ginger.generator:GingerGenerator",
-        "Answer from information nuggets: detect, cluster and rank them, and say each of "
-        "the best clusters in a sentence.",
+        "Answer from information nuggets: detect, cluster, rank, and summarise each best cluster.",
     )
     register(
         "detector",
         "auto",
         "convrag_ginger.sentences_detector:AutoDetector",
-        "Detect nuggets with detector=llm if the run's llm is a language model, else with "
-        "detector=sentences.",
+        "Detect nuggets with detector=llm if the llm is a language model, else detector=sentences.",
     )
     register(
         "detector",
@@ -37,8 +35,7 @@ def convrag_register(register: Register) -> None:
         "summarizer",
         "llm",
         "convrag_ginger.summarizer:LlmSummarizer",
-        "Ask the LLM to say in one sentence what the nuggets contribute to answering the "
-        "query (GINGER).",
+        "Ask the LLM to say in one sentence what the nuggets contribute to the answer (GINGER).",
     )
     register(
         "ranker",

@@ -8,9 +8,9 @@ LIBRARIES = {"rapidfuzz": "rapidfuzz"}
 """Their versions are part of the fingerprints of stages that use them."""
 
 _WORD = re.compile(r"\w+")
-_BOUNDARIES = (
-    4  # word beginnings, and word ends, around a fuzzy match that are tried as its boundaries
-)
+_BOUNDARIES = 4
+"""Word beginnings, and word ends, around a fuzzy match that are tried as its boundaries."""
+
 _LOOKALIKES = str.maketrans("‘’‚‛′“”„‟″«»‐‑‒–—―−", "'''''" + '"' * 7 + "-" * 7)
 
 
@@ -32,7 +32,7 @@ def keep_outermost(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class Alignment(NamedTuple):
-    """Where a copied text stands in the passage.
+    """The place of a copied text in the passage.
 
     Args:
         start: of the copied text, in characters of the passage.
@@ -59,67 +59,64 @@ class Aligner:
     def __init__(self, text: str, fuzzy: float) -> None:
         self.text = text
         self.fuzzy = fuzzy
-        self._normalised, self._offsets = _normalise(text)
+        self._normalised, self._offsets = _normalise_with_offsets(text)
 
     def align(self, copy: str, after: int = 0) -> Alignment | None:
-        """The first match of whole words from offset `after` on, else the first in the text, else
-        none.
+        """Find the first match of whole words from offset `after` on, else the first in the text.
 
-        A fuzzy match begins and ends where words do.
+        A fuzzy match begins and ends where words do. None without a match.
         """
-        if span := _find_whole_words(copy, self.text, after):
+        span = _find_whole_words(copy, self.text, after)
+        if span:
             return Alignment(*span, "exact")
-        normalised = _normalise(copy)[0].strip()
+        normalised = _normalise_with_offsets(copy)[0].strip()
         if not normalised:
             return None
         first = next((index for index, offset in enumerate(self._offsets) if offset >= after), 0)
-        if span := _find_whole_words(normalised, self._normalised, first):
+        span = _find_whole_words(normalised, self._normalised, first)
+        if span:
             return Alignment(*self._original_span(*span), "normalised")
         return self._align_fuzzily(normalised)
 
     def _align_fuzzily(self, copy: str) -> Alignment | None:
         from rapidfuzz.fuzz import partial_ratio_alignment, ratio
 
-        if (
-            len(copy) > len(self._normalised) / self.fuzzy
-        ):  # rapidfuzz would look for the passage in the copy
-            return None
+        if len(copy) > len(self._normalised) / self.fuzzy:
+            return None  # rapidfuzz would look for the passage in the copy
         found = partial_ratio_alignment(copy, self._normalised, score_cutoff=100 * self.fuzzy)
         words = list(_WORD.finditer(self._normalised))
         if found is None or not words:
             return None
-        starts = sorted(
-            (word.start() for word in words), key=lambda at: abs(at - found.dest_start)
-        )[:_BOUNDARIES]
-        ends = sorted((word.end() for word in words), key=lambda at: abs(at - found.dest_end))[
-            :_BOUNDARIES
-        ]
+        starts = _find_nearest([word.start() for word in words], found.dest_start)
+        ends = _find_nearest([word.end() for word in words], found.dest_end)
         spans = [(start, end) for start in starts for end in ends if start < end]
-        best = max(
-            spans, key=lambda span: ratio(copy, self._normalised[slice(*span)]), default=None
-        )
-        return Alignment(*self._original_span(*best), "fuzzy") if best else None
+        if not spans:
+            return None
+        best = max(spans, key=lambda span: ratio(copy, self._normalised[slice(*span)]))
+        return Alignment(*self._original_span(*best), "fuzzy")
 
     def _original_span(self, start: int, end: int) -> tuple[int, int]:
         return self._offsets[start], self._offsets[end - 1] + 1
 
 
+def _find_nearest(offsets: list[int], place: int) -> list[int]:
+    """Find the offsets that are nearest to a place, the nearest first."""
+    return sorted(offsets, key=lambda offset: abs(offset - place))[:_BOUNDARIES]
+
+
 def _find_whole_words(part: str, text: str, after: int) -> tuple[int, int] | None:
+    """Find the span of a part that begins and ends where words do."""
     if not part.strip():
         return None
-    before, behind = (
-        r"(?<!\w)" if part[0].isalnum() else "",
-        r"(?!\w)" if part[-1].isalnum() else "",
-    )
-    pattern = re.compile(before + re.escape(part) + behind)
+    no_word_before = r"(?<!\w)" if part[0].isalnum() else ""
+    no_word_after = r"(?!\w)" if part[-1].isalnum() else ""
+    pattern = re.compile(no_word_before + re.escape(part) + no_word_after)
     found = pattern.search(text, after) or pattern.search(text)
     return found.span() if found else None
 
 
-def _normalise(text: str) -> tuple[str, list[int]]:
-    """A text in one case, with single spaces and plain quotes and dashes, and the offset of each of
-    its characters.
-    """
+def _normalise_with_offsets(text: str) -> tuple[str, list[int]]:
+    """Normalise case, white space, quotes and dashes; also return each character's offset."""
     characters: list[str] = []
     offsets: list[int] = []
     for offset, character in enumerate(text.translate(_LOOKALIKES)):

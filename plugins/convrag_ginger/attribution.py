@@ -1,6 +1,4 @@
-"""Attribution: which nuggets a sentence of an answer rests on, which passages it cites, and whether
-they support it.
-"""
+"""Attributes the sentences of an answer to nuggets and passages, and checks their support."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,7 +13,7 @@ from convrag_ginger.length_limit import find_numbers_and_negations, is_number, s
 
 @dataclass(frozen=True)
 class CitedSentence:
-    """A sentence made from the nuggets of a cluster, with its citations and whether its nuggets support it.
+    """A sentence made from the nuggets of a cluster, with its citations and its support.
 
     `cluster` is the cluster's position. Of its nuggets, the sentence rests on `supporting`, and
     `passages` are the ids that it cites. `share` of its content words occur in its nuggets, and
@@ -34,24 +32,25 @@ class CitedSentence:
     checked: str = "words"
 
     def trace(self) -> dict[str, Any]:
-        """What the trace holds of it: all but its nuggets, which the trace lists by themselves."""
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if name not in ("nuggets", "supporting")
-        }
+        """Make the trace's row: all but the nuggets, which the trace lists by themselves."""
+        row = asdict(self)
+        del row["nuggets"], row["supporting"]
+        return row
 
 
 class LexicalSupport(NamedTuple):
-    """The share of a sentence's content words that occur in nuggets, and the numbers and negations that do not."""
+    """The share of a sentence's words that nuggets have, and the numbers that they lack.
+
+    Args:
+        share: of its content words, 0 to 1.
+        unknown: its numbers and negations that occur in no nugget.
+    """
 
     share: float
     unknown: list[str]
 
     def suffices(self, threshold: float) -> bool:
-        """Whether the sentence counts as supported: the share is high enough, and nothing is
-        unknown.
-        """
+        """Tell whether the share is high enough, and nothing is unknown."""
         return self.share >= threshold and not self.unknown
 
 
@@ -73,82 +72,93 @@ class Attributor:
     sampling: dict[str, Any]
 
     def attribute(self, text: str, cluster: int, nuggets: Sequence[Nugget]) -> CitedSentence:
-        """A sentence made from the nuggets of a cluster, with its citations. With a judge, one call
-        of the LLM.
+        """Cite the passages of a sentence that was made from a cluster's nuggets.
+
+        A judge is called once.
         """
         texts = [nugget.text for nugget in nuggets]
         lexical = measure_lexical_support(text, texts)
         verdict = self._ask(self.judge, text, texts) if self.judge else None
         supporting = tuple(nuggets[index] for index in find_supporting_nuggets(text, texts))
+        passages = dict.fromkeys(nugget.passage_id for nugget in supporting)
         return CitedSentence(
             text,
             cluster,
-            tuple(nuggets),
-            supporting,
-            tuple(dict.fromkeys(nugget.passage_id for nugget in supporting)),
-            lexical.suffices(self.threshold) if verdict is None else verdict,
-            lexical.share,
-            tuple(lexical.unknown),
-            "words" if verdict is None else "llm",
+            nuggets=tuple(nuggets),
+            supporting=supporting,
+            passages=tuple(passages),
+            supported=lexical.suffices(self.threshold) if verdict is None else verdict,
+            share=lexical.share,
+            unknown=tuple(lexical.unknown),
+            checked="words" if verdict is None else "llm",
         )
 
     def _ask(self, judge: LLM, sentence: str, texts: Sequence[str]) -> bool | None:
-        """Whether the texts support the sentence; None where the call fails or the reply is neither
-        yes nor no.
+        """Ask whether the texts support the sentence.
+
+        None where the call fails, or the reply is neither yes nor no.
         """
+        prompt = self.template.render(self.sampling, sentence=sentence, nuggets=list(texts))
         try:
-            completion = judge.complete(
-                self.template.render(self.sampling, sentence=sentence, nuggets=list(texts))
-            )
+            words = split_words(judge.complete(prompt).text)
         except LLMError:
             return None
-        reply = split_words(completion.text)
-        return {"yes": True, "no": False}.get(reply[0]) if reply else None
+        if not words:
+            return None
+        return {"yes": True, "no": False}.get(words[0])
 
 
 def measure_lexical_support(sentence: str, texts: Sequence[str]) -> LexicalSupport:
     """Compare the words of a sentence with the words of the nuggets that it was made from."""
+    known_stems: set[str] = set()
+    known_words: set[str] = set()
+    texts_are_negated = False
+    for text in texts:
+        known_stems.update(stem_content(text))
+        known_words.update(split_words(text))
+        if not all(map(is_number, find_numbers_and_negations(text))):
+            texts_are_negated = True
+    unknown = []
+    for word in find_numbers_and_negations(sentence):
+        is_known = word in known_words if is_number(word) else texts_are_negated
+        if not is_known:
+            unknown.append(word)
     stems = stem_content(sentence)
-    known_stems = {stem for text in texts for stem in stem_content(text)}
-    known_words = {word for text in texts for word in split_words(text)}
-    negated = any(
-        not is_number(found) for text in texts for found in find_numbers_and_negations(text)
-    )
-    unknown = [
-        found
-        for found in find_numbers_and_negations(sentence)
-        if not (found in known_words if is_number(found) else negated)
-    ]
     share = sum(stem in known_stems for stem in stems) / len(stems) if stems else 1.0
     return LexicalSupport(round(share, 4), unknown)
 
 
 def find_supporting_nuggets(sentence: str, texts: Sequence[str]) -> list[int]:
-    """The positions of the nuggets that a sentence rests on: those that contain it, else the fewest
-    with its words.
+    """Find the positions of the nuggets on which a sentence rests.
 
-    The fewest are found greedily, the nugget with most of the remaining words first. A nugget with
-    the same of the sentence's words as one of them counts too. Where no nugget has any of the
-    words, all of them count: the sentence was made from them.
+    These are the nuggets that contain it, else the fewest that have its words. The fewest are found
+    greedily, the nugget with most of the remaining words first. A nugget with the same of the
+    sentence's words as one of them counts too. Where no nugget has any of the words, all of them
+    count, since the sentence was made from them.
     """
-    for normalise in (_on_one_line, _words_only):
-        if quoted := [
-            index for index, text in enumerate(texts) if normalise(sentence) in normalise(text)
-        ]:
-            return quoted
-    stems = frozenset(stem_content(sentence))
-    shared = [stems.intersection(stem_content(text)) for text in texts]
+    for simplify in (_on_one_line, _words_only):
+        quoted = simplify(sentence)
+        containing = [index for index, text in enumerate(texts) if quoted in simplify(text)]
+        if containing:
+            return containing
+    remaining = frozenset(stem_content(sentence))
+    shared = [remaining.intersection(stem_content(text)) for text in texts]
     found: set[int] = set()
-    remaining = stems
-    while best := max((own & remaining for own in shared), key=len, default=frozenset()):
+    while shared:
+        best = max((own & remaining for own in shared), key=len)
+        if not best:
+            break
         found.update(index for index, own in enumerate(shared) if best <= own)
         remaining -= best
     return sorted(found) or list(range(len(texts)))
 
 
 def locate_support(answer: str, sentences: Iterable[CitedSentence]) -> tuple[Support, ...]:
-    """Where each sentence stands in the answer, in which they stand in this order, and the nuggets
-    that it rests on.
+    """Locate each sentence in the answer, and the nuggets on which it rests.
+
+    Args:
+        answer: contains the sentences in their order.
+        sentences: the sentences.
     """
     found: list[Support] = []
     place = 0
@@ -163,12 +173,12 @@ def locate_support(answer: str, sentences: Iterable[CitedSentence]) -> tuple[Sup
 
 
 def number_passages(evidence: Evidence) -> dict[str, int]:
-    """Passage id -> its number in the evidence; the first one where a passage has several."""
+    """Map passage ids to their numbers in the evidence, the first where a passage has several."""
     return {item.passage.id: item.number for item in reversed(evidence.items)}
 
 
 def add_citations(sentence: str, passages: Iterable[str], numbers: Mapping[str, int]) -> str:
-    """A sentence followed by the numbers of its passages, in rising order: "Tea is green. [1][3]"."""
+    """Add the numbers of its passages to a sentence, in rising order: "Tea is green. [1][3]"."""
     citations = "".join(
         f"[{number}]" for number in sorted(numbers[passage] for passage in passages)
     )

@@ -6,7 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import complete_whole
-from convrag.sdk.text.sentences import get_first_sentence, shorten_by_clauses
+from convrag.sdk.text.clauses import shorten_by_clauses
+from convrag.sdk.text.sentences import get_first_sentence
 from convrag.sdk.text.windows import clean_quote
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster
@@ -14,11 +15,17 @@ from convrag_ginger.length_limit import LengthLimit, count_words
 from convrag_ginger.summarizer import clean_sentence
 
 Unsupported = Literal["reduce", "drop", "keep"]
-"""What becomes of a sentence that its nuggets do not support; see GingerGenerator."""
+"""The treatment of a sentence that its nuggets do not support; see GingerGenerator."""
 
 
 class WrittenSentences(NamedTuple):
-    """The sentences of an answer; how many were reduced to a quotation, and how many clusters gave none."""
+    """The sentences of an answer.
+
+    Args:
+        sentences: one for each cluster that gave one.
+        reduced: how many were replaced by a quotation.
+        left_out: how many clusters gave none.
+    """
 
     sentences: list[CitedSentence]
     reduced: int
@@ -27,7 +34,10 @@ class WrittenSentences(NamedTuple):
 
 @dataclass
 class SentenceWriter:
-    """Writes a sentence for each of the best clusters, and rephrases them; see GingerGenerator for the parameters."""
+    """Writes a sentence for each of the best clusters, and rephrases them.
+
+    GingerGenerator describes the parameters.
+    """
 
     summarizer: Summarizer
     attributor: Attributor
@@ -54,8 +64,8 @@ class SentenceWriter:
             nuggets: all nuggets, which the clusters name by their positions.
             clusters: the clusters.
             order: their positions, best first.
-            shares: nugget -> share of the query, where nuggets are quoted: of a cluster, the best
-                one is.
+            shares: nugget -> share of the query; where given, the best nugget of a cluster is
+                quoted.
         """
         sentences: dict[str, CitedSentence] = {}
         reduced = left_out = 0
@@ -84,15 +94,17 @@ class SentenceWriter:
         room: int,
         shares: Mapping[Nugget, float],
     ) -> tuple[CitedSentence | None, bool]:
-        """The summary of a cluster, or a sentence of it that is quoted, or None; and whether a
-        summary was reduced.
+        """Summarise a cluster, or quote a sentence of it; also tell whether a summary was reduced.
+
+        None where neither is supported.
         """
         members = [nuggets[member] for member in cluster.members]
         representatives = [merged.nugget for merged in cluster.nuggets]
         if shares:
             representatives = [max(representatives, key=lambda nugget: shares.get(nugget, 0.0))]
         summary = get_first_sentence(self.summarizer.summarize(query, representatives, self.words))
-        if text := shorten_by_clauses(summary, self.words):
+        text = shorten_by_clauses(summary, self.words)
+        if text:
             sentence = self.attributor.attribute(text, index, members)
             if sentence.supported or self.unsupported == "keep":
                 return sentence, False
@@ -107,10 +119,9 @@ class SentenceWriter:
     def rephrase(
         self, question: str, sentences: Sequence[CitedSentence]
     ) -> tuple[list[CitedSentence], str]:
-        """Ask the LLM for a better wording of each sentence, and take it where nothing is lost: one
-        call.
+        """Ask the LLM once for a better wording of each sentence; use it where nothing is lost.
 
-        It is not shown the citations, so that it cannot lose them.
+        It does not see the citations, so that it cannot lose them.
 
         Returns:
             As many sentences, and an empty string; or the same sentences, and why the reply was not
@@ -121,9 +132,8 @@ class SentenceWriter:
         except LLMError as error:
             return list(sentences), str(error)
         if len(lines) != len(sentences):
-            return list(
-                sentences
-            ), f"the reply has {len(lines)} lines for {len(sentences)} sentences"
+            reason = f"the reply has {len(lines)} lines for {len(sentences)} sentences"
+            return list(sentences), reason
         edited = list(sentences)
         for index, text in enumerate(lines):
             others = [sentence.text for sentence in (*edited[:index], *edited[index + 1 :])]
@@ -132,15 +142,16 @@ class SentenceWriter:
         return edited, ""
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[str]:
-        prompt = self.template.render(self.sampling, question=question, text="\n".join(texts))
-        reply = complete_whole(self.llm, prompt, 2 * self.llm.count_tokens("\n".join(texts)))
-        return [text for line in reply.splitlines() if (text := clean_sentence(line))]
+        text = "\n".join(texts)
+        prompt = self.template.render(self.sampling, question=question, text=text)
+        reply = complete_whole(self.llm, prompt, 2 * self.llm.count_tokens(text))
+        return list(filter(None, map(clean_sentence, reply.splitlines())))
 
     def _replace_text(self, old: CitedSentence, text: str, words: int) -> CitedSentence:
-        """The sentence in a new wording with its old citations.
+        """Return the sentence in a new wording with its old citations.
 
-        The old sentence where the new wording has too many words, is several sentences, or loses
-        its support.
+        The old sentence stays where the new wording has too many words, is several sentences, or
+        loses its support.
         """
         if text == old.text or count_words([text]) > words or get_first_sentence(text) != text:
             return old
@@ -151,9 +162,16 @@ class SentenceWriter:
 
 
 def _quote(nuggets: Sequence[Nugget], words: int, room: int) -> Iterator[str]:
-    """The first sentence of each nugget that fits into `words`, shortened by clauses; then those
-    that fit the room.
+    """Quote the first sentence of each nugget.
+
+    Those that have `words` words, maybe shortened by clauses, come first; then those that fit the
+    room.
     """
     sentences = [get_first_sentence(clean_quote(nugget.text)) for nugget in nuggets]
-    yield from filter(None, (shorten_by_clauses(sentence, words) for sentence in sentences))
-    yield from (sentence for sentence in sentences if words < len(sentence.split()) <= room)
+    for sentence in sentences:
+        shortened = shorten_by_clauses(sentence, words)
+        if shortened:
+            yield shortened
+    for sentence in sentences:
+        if words < len(sentence.split()) <= room:
+            yield sentence

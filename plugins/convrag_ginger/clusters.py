@@ -19,14 +19,19 @@ if TYPE_CHECKING:
 OutlierPolicy = Literal["own", "singletons", "nearest", "drop"]
 
 SEPARATOR = ";\n"
-"""Between the nuggets of a cluster, which is ranked as one text: one nugget on each line;
-ranker=size counts lines.
-"""
+"""Separates the nuggets of a cluster, which is ranked as one text; ranker=size counts lines."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Nuggets that belong together, their relevance, and the words of their topic, where the clusterer has any."""
+    """Nuggets that belong together.
+
+    Args:
+        nuggets: the nuggets.
+        score: their relevance.
+        outlier: whether the clusterer found all of them to belong to no cluster.
+        words: the words of their topic, where the clusterer has any.
+    """
 
     nuggets: tuple[MergedNugget, ...]
     score: float
@@ -39,11 +44,11 @@ class Cluster:
         return sorted(member for nugget in self.nuggets for member in nugget.members)
 
     def trace(self) -> dict[str, Any]:
-        """What the trace holds of it: the positions of its nuggets, and words only where there are
-        any.
-        """
+        """Make the trace's row: the positions of its nuggets, and words where there are any."""
         row = {"nuggets": self.members, "score": self.score, "outlier": self.outlier}
-        return row | ({"words": list(self.words)} if self.words else {})
+        if self.words:
+            row["words"] = list(self.words)
+        return row
 
 
 def group_by_label(
@@ -53,16 +58,16 @@ def group_by_label(
     policy: OutlierPolicy,
     least: int = 1,
 ) -> list[list[int]]:
-    """The positions of each cluster's texts, in the order in which the clusters appear.
+    """Find the positions of each cluster's texts, in the order in which the clusters appear.
 
     Args:
-        labels: of n texts; -1 is an outlier.
+        labels: the labels of n texts; -1 is an outlier.
         texts: the n texts.
         embedder: finds the nearest cluster of an outlier.
-        policy: what becomes of outliers: one cluster of all of them ("own"), one cluster each
-            ("singletons"), members of the most similar cluster ("nearest"), nothing ("drop"). Where
-            all texts are outliers, or an outlier is similar to no cluster, they are singletons with
-            any of the last three.
+        policy: the treatment of outliers: one cluster of all of them ("own"), one cluster each
+            ("singletons"), members of the most similar cluster ("nearest"), left out ("drop").
+            Where all texts are outliers, or an outlier is similar to no cluster, they are
+            singletons with any of the last three.
         least: the fewest texts of a cluster; the texts of a smaller one are outliers. With 2 or
             more, outliers that are fewer than this ("own") or similar to no cluster join the
             nearest one, and where fewer than two clusters are left, each text is a cluster
@@ -74,22 +79,22 @@ def group_by_label(
     groups = [
         members for label, members in clusters.items() if label >= 0 and len(members) >= least
     ]
-    kept = {index for members in groups for index in members}
-    outliers = [index for index in range(len(texts)) if index not in kept]
+    grouped = {index for members in groups for index in members}
+    outliers = [index for index in range(len(texts)) if index not in grouped]
+    if policy == "own" and outliers and len(outliers) >= least:
+        groups.append(outliers)
+        outliers = []
+    if least > 1 and len(groups) < 2:
+        return [[index] for index in range(len(texts))]
+    if not outliers:
+        return sorted(groups)
+    if policy == "drop" and groups:
+        return sorted(groups)
     if least > 1:
-        own = policy == "own" and len(outliers) >= least
-        if len(groups) + own < 2:
-            return [[index] for index in range(len(texts))]
-        if own or policy == "drop" or not outliers:
-            return sorted([*groups, outliers] if own else groups)
         return sorted(_assign_outliers(groups, outliers, embedder.embed(list(texts)), least=-2.0))
-    if policy == "own":
-        groups += [outliers] if outliers else []
-    elif policy == "nearest" and groups and outliers:
-        groups = _assign_outliers(groups, outliers, embedder.embed(list(texts)))
-    elif policy != "drop" or not groups:
-        groups += [[index] for index in outliers]
-    return sorted(groups)
+    if policy == "nearest" and groups:
+        return sorted(_assign_outliers(groups, outliers, embedder.embed(list(texts))))
+    return sorted([*groups, *([index] for index in outliers)])
 
 
 def _assign_outliers(
@@ -118,14 +123,14 @@ def _assign_outliers(
 class SizeRanker(Ranker):
     """Rank clusters by the number of their nuggets, whatever the query: a baseline.
 
-    It counts lines: each nugget of a cluster stands on a line of its own. Of passages, those with
-    more lines come first. Source: the order of clusters in GINGER's public code.
+    It counts lines, since each nugget of a cluster has a line of its own. Passages with more lines
+    come first. Source: the order of clusters in GINGER's public code.
     """
 
     libraries = ("numpy",)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The number of lines of each text that are not blank, (n,) float64."""
+        """Count the lines of each text that are not blank, (n,) float64."""
         import numpy as np
 
         return np.array(
@@ -144,7 +149,7 @@ class NuggetClusterer:
         ranker: scores the clusters, their nuggets joined.
         few: the fewest nuggets that are clustered; fewer are a cluster each.
         least: the fewest nuggets of a cluster.
-        outliers: what becomes of nuggets that belong to no cluster.
+        outliers: the treatment of nuggets that belong to no cluster.
     """
 
     clusterer: Clusterer
@@ -155,65 +160,67 @@ class NuggetClusterer:
     outliers: OutlierPolicy
 
     def cluster(self, query: str, nuggets: Sequence[MergedNugget]) -> list[Cluster]:
-        """Scored clusters in the order in which they appear in the passages; none without nuggets."""
+        """Cluster nuggets and score the clusters, in the order of their first nuggets."""
         if not nuggets:
             return []
         texts = [nugget.text for nugget in nuggets]
         labels, groups, words = self._group(texts)
-        scores = self.ranker.score(
-            query, [SEPARATOR.join(texts[index] for index in members) for members in groups]
-        )
+        joined = [SEPARATOR.join(texts[index] for index in members) for members in groups]
+        scores = self.ranker.score(query, joined)
         if len(scores) != len(groups):
             raise ConvragError(
                 f"{type(self.ranker).__name__} gave {len(scores)} scores for {len(groups)} clusters"
             )
-        return [
-            Cluster(
+        clusters = []
+        for number, (members, score) in enumerate(zip(groups, scores, strict=True)):
+            cluster = Cluster(
                 tuple(nuggets[index] for index in members),
-                float(score),
-                all(labels[index] < 0 for index in members),
-                tuple(words.get(number, ())),
+                score=float(score),
+                outlier=all(labels[index] < 0 for index in members),
+                words=tuple(words.get(number, ())),
             )
-            for number, (members, score) in enumerate(zip(groups, scores, strict=True))
-        ]
+            clusters.append(cluster)
+        return clusters
 
     def _group(
         self, texts: Sequence[str]
     ) -> tuple[list[int], list[list[int]], Mapping[int, Sequence[str]]]:
-        """The label of each text, the groups of their positions, and group -> words of its topic,
-        if it has any.
-        """
+        """Group texts: the label of each, the groups of their positions, and the groups' words."""
         if len(texts) < self.few:
             labels = list(range(len(texts)))
             return labels, [[index] for index in labels], {}
         labels = cluster_texts(self.clusterer, texts, self.embedder)
         groups = group_by_label(labels, texts, self.embedder, self.outliers, self.least)
-        numbers = {index: number for number, members in enumerate(groups) for index in members}
-        words = self.clusterer.describe(
-            texts, [numbers.get(index, -1) for index in range(len(texts))]
-        )
-        return labels, groups, words
+        group_of = [-1] * len(texts)
+        for number, members in enumerate(groups):
+            for index in members:
+                group_of[index] = number
+        return labels, groups, self.clusterer.describe(texts, group_of)
 
 
 @dataclass(frozen=True)
 class MergedNugget:
-    """Nuggets that say the same: the one that says most, and the positions of all of them in the original list."""
+    """Nuggets that say the same.
+
+    Args:
+        nugget: the one that says most.
+        members: the positions of all of them in the original list.
+    """
 
     nugget: Nugget
     members: tuple[int, ...]
 
     @property
     def text(self) -> str:
-        """The text of the nugget that says most, on one line."""
+        """Return the text of the nugget that says most, on one line."""
         return " ".join(self.nugget.text.split())
 
 
 def merge_duplicates(nuggets: Sequence[Nugget], threshold: float) -> list[MergedNugget]:
-    """Merge each nugget into the longest one that contains it; the result is in order of first
-    appearance.
+    """Merge each nugget into the longest one that contains it, in order of first appearance.
 
-    A nugget contains another one if that stands in it literally. Otherwise, the other's content
-    words must occur in it in the same order, make up at least a share of `threshold` of its content
+    A nugget contains another one that is a part of its text. Otherwise, the other's content words
+    must occur in it in the same order, make up at least a share of `threshold` of its content
     words, and both must have the same numbers and negations.
     """
     keys = [_ComparisonKey(nugget.text, threshold) for nugget in nuggets]
@@ -222,9 +229,8 @@ def merge_duplicates(nuggets: Sequence[Nugget], threshold: float) -> list[Merged
     )
     groups: dict[int, list[int]] = {}
     for index in longest_first:
-        container = next(
-            (longer for longer in groups if keys[index].is_contained_in(keys[longer])), index
-        )
+        containers = (longer for longer in groups if keys[index].is_contained_in(keys[longer]))
+        container = next(containers, index)
         groups.setdefault(container, []).append(index)
     merged = [
         MergedNugget(nuggets[longest], tuple(sorted(members)))
@@ -234,6 +240,8 @@ def merge_duplicates(nuggets: Sequence[Nugget], threshold: float) -> list[Merged
 
 
 class _ComparisonKey:
+    """A nugget's words, in the form in which nuggets are compared."""
+
     def __init__(self, text: str, threshold: float) -> None:
         self.text = f" {' '.join(split_words(text))} "
         self.stems = stem_content(text)
@@ -247,7 +255,5 @@ class _ComparisonKey:
             return False
         if len(self.stems) < self.threshold * len(other.stems):
             return False
-        rest = iter(other.stems)
-        return all(
-            stem in rest for stem in self.stems
-        )  # `in` consumes the iterator: the order must be the same
+        rest = iter(other.stems)  # `in` consumes it, so that the order must be the same
+        return all(stem in rest for stem in self.stems)

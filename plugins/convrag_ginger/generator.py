@@ -1,6 +1,5 @@
 """`generator=ginger`: detect, merge, cluster, rank, summarise."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -46,13 +45,14 @@ from convrag_ginger.clusters import (
 )
 from convrag_ginger.length_limit import LengthLimit, join_sentences
 from convrag_ginger.llm_detector import Untagged
+from convrag_ginger.outcome_report import describe_untagged, report_outcomes
 from convrag_ginger.sentences_detector import SentencesDetector
 
 
 class GingerGenerator(DecidingGenerator):
-    """Answer from information nuggets: detect, cluster and rank them, and say each of the best clusters in a sentence.
+    """Answer from information nuggets: detect, cluster, rank, and summarise each best cluster.
 
-    Every sentence cites the passages of the nuggets that it rests on, and `Answer.support` names
+    Every sentence cites the passages of the nuggets on which it rests, and `Answer.support` names
     these. The trace holds all nuggets with their offsets, the clusters with their scores (and with
     the words of their topics, where the clusterer has any), their order, and each sentence with its
     citations and whether its nuggets support it. Fewer nuggets than `few` are a cluster each, and a
@@ -78,30 +78,30 @@ class GingerGenerator(DecidingGenerator):
             longer as long as the answer has room for it.
         clusters: how many of the best clusters are summarised; None: as many as the length allows,
             so 3 by default (GINGER).
-        few: the fewest nuggets that are clustered (4: GINGER, whose clusterer needs so many).
+        few: the fewest nuggets that are clustered (4: GINGER, whose clusterer needs four).
         least_nuggets: the fewest nuggets of a cluster; smaller ones' nuggets are outliers. With 2
             (GINGER), where there are not two such clusters each nugget is a cluster, as with fewer
             than `few`.
-        outliers: what becomes of nuggets that belong to no cluster: "own" (one cluster of all of
+        outliers: the treatment of nuggets that belong to no cluster: "own" (one cluster of all of
             them: GINGER), "singletons" (a cluster each), "nearest" (the most similar cluster),
             "drop". Default: an outlier may still be the answer.
         duplicates: a nugget is merged into another one that has all of its content words and the
             same numbers and negations, if these are at least this share of the other's content
-            words, 0 to 1. One that stands literally in another is merged with any number. None:
+            words, 0 to 1. A nugget that is a part of another one's text is always merged. None:
             nothing is merged (GINGER).
         support: the least share of a sentence's content words that its nuggets must have, 0 to 1.
             With less, or with a number or a negation that they lack, it is unsupported. Default:
             most of its words.
-        check: what decides that: the "words", or the "llm" (a call for each sentence).
-        unsupported: what becomes of an unsupported sentence: "reduce" (a sentence of its nuggets is
-            quoted instead; if none fits, it is left out), "drop" (it is left out), "keep" (it is
+        check: whether the "words" decide that, or the "llm" (a call for each sentence).
+        unsupported: the treatment of an unsupported sentence: "reduce" (a sentence of its nuggets
+            is quoted instead; if none fits, it is left out), "drop" (it is left out), "keep" (it is
             printed, and flagged in the trace: GINGER, which does not check). The trace has the
             number of sentences that were reduced and left out.
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording
             where the new one is too long, is several sentences, or loses its support.
         refuse: without a language model, a question is refused where the best passage has less than
-            this share of its words, 0 to 1, rare ones first (docs/answers.md); 0 answers all. With a
-            model, a question is refused where there is no nugget.
+            this share of its words, 0 to 1, rare ones first (docs/answers.md); 0 answers all. With
+            a model, a question is refused where there is no nugget.
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question`
             and `text` (a sentence on each line).
         temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the
@@ -109,7 +109,7 @@ class GingerGenerator(DecidingGenerator):
 
     Raises:
         ConfigError: least_nuggets is above 1 with outliers=singletons.
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     libraries = ("numpy",)
@@ -142,8 +142,8 @@ class GingerGenerator(DecidingGenerator):
     ) -> None:
         if least_nuggets > 1 and outliers == "singletons":
             raise ConfigError(
-                f"generator.least_nuggets={least_nuggets}: generator.outliers=singletons makes clusters of one nugget; "
-                "choose generator.outliers=own, nearest or drop"
+                f"generator.least_nuggets={least_nuggets}: generator.outliers=singletons makes "
+                "clusters of one nugget; choose generator.outliers=own, nearest or drop"
             )
         self.limit = LengthLimit.of(res_length_limit, words)
         self.detector = detector
@@ -172,16 +172,16 @@ class GingerGenerator(DecidingGenerator):
 
     @classmethod
     def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
-        """The llm to rephrase or check, the embedder where the clusterer asks it or outliers have a
-        nearest cluster.
-        """
+        """Use the llm only to rephrase or check, and the embedder only to cluster."""
         if name == "llm":
             return bool(parameters["fluency"] or parameters["check"] == "llm")
-        nearest = parameters["outliers"] == "nearest" or parameters["least_nuggets"] > 1
-        return bool(name != "embedder" or nearest or parameters["clusterer"].uses_embedder)
+        if name == "embedder":
+            nearest = parameters["outliers"] == "nearest" or parameters["least_nuggets"] > 1
+            return bool(nearest or parameters["clusterer"].uses_embedder)
+        return True
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How many turns had an answer, and how many sentences are unsupported."""
+        """Count the turns with an answer, and the sentences without support."""
         return report_outcomes(records)
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
@@ -230,25 +230,24 @@ class GingerGenerator(DecidingGenerator):
         if self.decider.has_model or not self.decider.refuse:
             return {}
         weights = self.decider.weigh(query)
+        passages = {item.passage.id: item.passage for item in evidence.items}
         sentences = {}
-        for passage in {item.passage.id: item.passage for item in evidence.items}.values():
+        for passage in passages.values():
             sentences[passage.id] = rate_sentences(Source(passage.text, passage.title), weights)
         shares = {}
         for nugget in nuggets:
-            shares[nugget] = max(
-                (
-                    sentence.rate[0]
-                    for sentence in sentences[nugget.passage_id]
-                    if sentence.start < nugget.end and nugget.start < sentence.end
-                ),
-                default=0.0,
+            overlapping = (
+                sentence.rate[0]
+                for sentence in sentences[nugget.passage_id]
+                if sentence.start < nugget.end and nugget.start < sentence.end
             )
+            shares[nugget] = max(overlapping, default=0.0)
         return shares
 
     def _rephrase(
         self, query: str, sentences: Sequence[CitedSentence]
     ) -> tuple[Sequence[CitedSentence], str]:
-        """Rephrase sentences where that is chosen; also return what the trace says of it."""
+        """Rephrase sentences where that is chosen; also return the trace's note on it."""
         if not self.fluency:
             return sentences, "off"
         rephrased, reason = self.writer.rephrase(query, sentences)
@@ -301,82 +300,3 @@ def _make_answer(
         citations |= dict.fromkeys(sorted(sentence.passages, key=numbers.__getitem__))
     text = join_sentences(cited)
     return Answer(text, tuple(citations), trace, locate_support(text, sentences))
-
-
-def describe_untagged(replies: int) -> str:
-    """Say that a model ignores the tags."""
-    had = "1 reply" if replies == 1 else f"{replies} replies"
-    return (
-        f"{had} had no tags: this model does not follow the format; detector=sentences needs none"
-    )
-
-
-def count_topic_words(traces: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """Word -> number of clusters that have it among the words of their topic, over the traces of
-    the generator.
-    """
-    return Counter(
-        word
-        for trace in traces
-        for each in trace.get("clusters", ())
-        for word in each.get("words", ())
-    )
-
-
-def rank_words(counts: Counter[str], most: int) -> list[tuple[str, int]]:
-    """The words of most clusters, with the number of these; of equal ones in alphabetical order."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
-
-
-TITLE = "ginger"
-
-_LISTED = 10
-"""The most words of topics that the summary lists; metrics.json has 50."""
-
-
-def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
-    """Count outcomes, nuggets, sentences and words of topics; None where another generator, or
-    none, answered.
-    """
-    counts: Counter[str] = Counter(
-        answered=0,
-        single=0,
-        unanswerable=0,
-        nuggets=0,
-        sentences=0,
-        reduced=0,
-        left_out=0,
-        unsupported=0,
-    )
-    words: Counter[str] = Counter()
-    for record in records:
-        trace = record.trace.get("generator", {})
-        if "outcome" in trace:
-            words += count_topic_words([trace])
-            sentences = trace.get("sentences", ())
-            counts[str(trace["outcome"])] += 1
-            counts["nuggets"] += len(trace.get("nuggets", ()))
-            counts["sentences"] += len(sentences)
-            counts["reduced"] += trace.get("reduced", 0)
-            counts["left_out"] += trace.get("left_out", 0)
-            counts["untagged"] += trace.get("untagged", 0)
-            counts["unsupported"] += sum(not sentence["supported"] for sentence in sentences)
-    if not counts["answered"] + counts["single"] + counts["unanswerable"]:
-        return None  # no turn was answered by this generator, as where answers come from a file
-    line = (
-        f"{counts['answered'] + counts['single']} turns answered from {counts['nuggets']} nuggets "
-        f"({counts['single']} of them from a single one), {counts['unanswerable']} unanswerable; "
-        f"{counts['sentences']} sentences, {counts['reduced']} of them reduced to a quotation, "
-        f"{counts['left_out']} left out, {counts['unsupported']} flagged as unsupported"
-    )
-    lines = (line, describe_untagged(counts["untagged"])) if counts["untagged"] else (line,)
-    if not words:
-        return Report(TITLE, lines, dict(counts))
-    topics = f"words of topics, with the number of clusters: {format_topic_words(words)}"
-    numbers = {**counts, "topic_words": dict(rank_words(words, 50))}
-    return Report(TITLE, (*lines, topics), numbers)
-
-
-def format_topic_words(words: Counter[str]) -> str:
-    """The words that most clusters have, with their numbers: "moon (28), space (18)"."""
-    return ", ".join(f"{word} ({number})" for word, number in rank_words(words, _LISTED))

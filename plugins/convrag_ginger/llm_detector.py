@@ -18,13 +18,20 @@ from convrag_ginger.alignment import Aligner, keep_outermost
 log = logging.getLogger(__name__)
 
 _GAP = re.compile(r"\s")
+_TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
+
 _ROOM = 2
-"""Tokens of a reply for each token of the passage: the copy, its tags, and other tokens than ours.
+"""Tokens of a reply for each token of the passage: the copy, its tags, and a margin."""
+
+_COPIED = 50
+"""Least similarity with the passage, in per cent, of a reply without tags that is a copy of it.
+
+Such a reply says that nothing in the passage answers the question.
 """
 
 
 class Untagged(LLMError):
-    """A reply has no tags and is no copy of the passage: the model does not follow the format."""
+    """A reply without tags that is not a copy of the passage: the model ignores the format."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -51,7 +58,7 @@ class LlmDetector(Detector):
             an error.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     libraries = ("rapidfuzz",)
@@ -69,26 +76,22 @@ class LlmDetector(Detector):
         self.prompt_templates = (self.template,)
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
-        """One call of the LLM for each part of the passage; none for a blank passage. Raises
-        LLMError, Untagged.
-        """
+        """Call the LLM once for each part of the passage. Raises LLMError, Untagged."""
+        text = passage.text
         spans: list[tuple[int, int]] = []
-        for start, end in split_passage(
-            passage.text, self.max_passage_tokens, self.llm.count_tokens
-        ):
-            if part := passage.text[start:end].strip():
-                offset = passage.text.index(part, start)
-                spans += [
-                    (offset + first, offset + last)
-                    for first, last in self._tag(query, part, passage)
-                ]
+        for start, end in split_passage(text, self.max_passage_tokens, self.llm.count_tokens):
+            part = text[start:end].strip()
+            if not part:
+                continue
+            offset = text.index(part, start)
+            for first, last in self._tag(query, part, passage):
+                spans.append((offset + first, offset + last))
         return [
-            Nugget(passage.text[start:end], passage.id, start, end)
-            for start, end in keep_outermost(spans)
+            Nugget(text[start:end], passage.id, start, end) for start, end in keep_outermost(spans)
         ]
 
     def _tag(self, query: str, part: str, passage: Passage) -> list[tuple[int, int]]:
-        """The spans of a part that the LLM tags, in the order of the reply."""
+        """Ask the LLM to tag a part, and find the tagged spans, in the order of the reply."""
         title = "" if passage.text.startswith(passage.title) else passage.title
         prompt = self.template.render(self.sampling, question=query, passage=part, title=title)
         aligner = Aligner(part, self.fuzzy)
@@ -98,38 +101,38 @@ class LlmDetector(Detector):
             raise Untagged("the reply is neither a copy of the passage nor has it tags")
         tagged = read_tagged_texts(reply)
         for text in tagged:
-            if aligned := aligner.align(text, after=spans[-1][1] if spans else 0):
+            aligned = aligner.align(text, after=spans[-1][1] if spans else 0)
+            if aligned:
                 spans.append((aligned.start, aligned.end))
-        if dropped := len(tagged) - len(spans):
-            log.info(
-                "passage %s: %d of %d nuggets are not in it: dropped",
-                passage.id,
-                dropped,
-                len(tagged),
-            )
+        dropped = len(tagged) - len(spans)
+        if dropped:
+            message = "passage %s: %d of %d nuggets are not in it: dropped"
+            log.info(message, passage.id, dropped, len(tagged))
         return spans
 
 
 def split_passage(
     text: str, max_tokens: int, count_tokens: Callable[[str], int]
 ) -> list[tuple[int, int]]:
-    """(start, end) of parts of at most `max_tokens` tokens, cut between sentences; a longer
-    sentence between words.
+    """Split a passage into parts of at most `max_tokens` tokens, between sentences.
+
+    A longer sentence is cut between words.
 
     Args:
         text: of a passage.
         max_tokens: the most tokens of a part.
-        count_tokens: how many tokens a text has.
+        count_tokens: counts the tokens of a text.
+
+    Returns:
+        The (start, end) of each part.
     """
     if count_tokens(text) <= max_tokens:
         return [(0, len(text))]
+    pieces: list[tuple[int, int]] = []
+    for start, end in find_sentence_spans(text):
+        pieces += _split_sentence(text, start, end, max_tokens, count_tokens)
     parts: list[tuple[int, int]] = []
     size = 0
-    pieces = (
-        piece
-        for span in find_sentence_spans(text)
-        for piece in _split_sentence(text, *span, max_tokens, count_tokens)
-    )
     for start, end in pieces:
         tokens = count_tokens(text[start:end])
         if parts and size + tokens <= max_tokens:
@@ -154,18 +157,10 @@ def _split_sentence(
     yield from _split_sentence(text, middle + 1, end, max_tokens, count_tokens)
 
 
-_COPIED = 50
-"""The least similarity of a reply without tags with its passage, in per cent, as where nothing
-answers the question.
-"""
-
-_TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
-
-
 def read_tagged_texts(reply: str) -> list[str]:
-    """The texts between <IN> and </IN>, in order, without the tags inside them.
+    """Read the texts between <IN> and </IN>, in order, without the tags inside them.
 
-    Of nested ones the outermost counts. Empty ones, and closing tags without an opening one, are
+    The outermost of nested tags count. Empty texts, and closing tags without an opening one, are
     ignored. A text without a closing tag ends with its sentence, or at the next tag.
     """
     tags = list(_TAG.finditer(reply))

@@ -1,4 +1,4 @@
-"""`detector=sentences`: the sentences of a passage that match the query best, and `detector=auto`."""
+"""`detector=sentences`, the sentences that match the query best, and `detector=auto`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ class SentencesDetector(Detector):
     """Take the sentences that match the query best: no LLM, no model, no cost.
 
     A sentence is rated by the share of the query's words that it, its title or the heading above it
-    has (`convrag.sdk.text.windows`). Headings are no nuggets. The rate of the n-th sentence is
-    divided by log2(n + 1), as nDCG discounts a rank (Jarvelin and Kekalainen 2002), since texts say
-    first what matters most (Edmundson 1969).
+    has (`convrag.sdk.text.windows`). Headings are not nuggets. The rate of the n-th sentence is
+    divided by log2(n + 1), as nDCG discounts a rank (Jarvelin and Kekalainen 2002), since texts
+    begin with what matters most (Edmundson 1969).
 
     Args:
         threshold: the least share of the query's words that a passage has, 0 to 1; with less, it
-            has no nugget. A higher one leaves more questions unanswered. Default: one word will do,
-            since the retriever has found the passage for this query, and which of the nuggets the
-            answer has room for is up to the ranker.
+            has no nugget. A higher one leaves more questions unanswered. Default: one word is
+            enough, since the retriever has found the passage for this query, and the ranker chooses
+            the nuggets for which the answer has room.
         best: the least share of the best discounted rate in the passage, 0 to 1. F1 is highest if
             everything is kept that is likelier than half of that F1 (Lipton et al. 2014); with an
             F1 of about .4, and a best sentence that is more likely a nugget than not, that is a
@@ -49,18 +49,17 @@ class SentencesDetector(Detector):
         found = select_sentences(
             source, weights, best=self.best, lead=self.lead, least_words=self.least_words
         )
+        text = passage.text
         return [
-            Nugget(passage.text[each.start : each.end], passage.id, each.start, each.end)
-            for each in found
+            Nugget(text[each.start : each.end], passage.id, each.start, each.end) for each in found
         ]
 
 
 class AutoDetector(Detector):
-    """Detect nuggets with detector=llm if the run's llm is a language model, else with detector=sentences.
+    """Detect nuggets with detector=llm if the llm is a language model, else detector=sentences.
 
-    So `llm=gpt4` alone has GPT-4 detect them, and a run without a model needs none. A stage that
-    works by rules says so itself (`LLM.tasks`). `detector=llm` or `detector=sentences` decide it
-    instead, whatever the llm is. The run's summary says which of the two was used.
+    So `llm=gpt4` alone has GPT-4 detect them, and a run without a model needs none. An llm that
+    works by rules says so itself (`LLM.tasks`). The run's summary says which detector was used.
 
     Args:
         llm: decides which detector is used, and detects the nuggets if it is a language model.
@@ -87,4 +86,7 @@ class AutoDetector(Detector):
         """Say which detector was chosen."""
         if self.uses_model:
             return "the llm is a language model, and detects the nuggets (detector=llm)"
-        return "the llm is no language model: nuggets are sentences that match the question (detector=sentences)"
+        return (
+            "the llm is no language model: nuggets are sentences that match the question "
+            "(detector=sentences)"
+        )

@@ -6,25 +6,27 @@ from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import add_complaint
-from convrag.sdk.text.sentences import get_first_sentence, remove_citations, shorten_by_clauses
+from convrag.sdk.text.clauses import shorten_by_clauses
+from convrag.sdk.text.sentences import get_first_sentence, remove_citations
 from convrag.sdk.text.windows import clean_quote
 from convrag_ginger.attribution import measure_lexical_support
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+
 LEAST_SUPPORT = 0.5
-"""The least share of a sentence's content words that its nuggets have: most of them."""
+"""Least share of a sentence's content words that its nuggets have: half of them."""
 
 _QUOTED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$""")
 
 
 class LlmSummarizer(Summarizer):
-    """Ask the LLM to say in one sentence what the nuggets contribute to answering the query (GINGER).
+    """Ask the LLM to say in one sentence what the nuggets contribute to the answer (GINGER).
 
-    Only the first sentence of a reply counts. One that is too long even without its last clauses,
-    or that says what the nuggets do not, is asked for once more, with the reason. Where the second
-    reply is no better, a sentence of the nuggets is quoted that fits the limit; where none does,
-    nothing is said.
+    Only the first sentence of a reply counts. If it is too long even without its last clauses, or
+    is not supported by the nuggets, the LLM is asked once more, with the reason. Where the second
+    reply is not better, a sentence of the nuggets that fits the limit is quoted; where none fits,
+    the summary is empty.
 
     Args:
         llm: the language model that summarises.
@@ -35,7 +37,7 @@ class LlmSummarizer(Summarizer):
         max_tokens: the longest reply, in tokens (100: GINGER); None leaves it to the llm.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class LlmSummarizer(Summarizer):
         self.prompt_templates = (self.template,)
 
     def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
-        """One or two calls of the LLM; without nuggets no call, and an empty text. Raises LLMError."""
+        """Call the LLM once or twice; without nuggets the text is empty. Raises LLMError."""
         texts = [clean_quote(nugget.text) for nugget in nuggets]
         if not texts:
             return ""
@@ -67,22 +69,29 @@ class LlmSummarizer(Summarizer):
         return next(filter(None, fitting), "")
 
     def _ask_again(self, prompt: Prompt, reply: str, complaint: str) -> str:
-        """The sentence of a second reply; empty where there is none."""
+        """Ask for a better sentence; empty where there is none."""
         try:
-            return _read_sentence(self.llm.complete(add_complaint(prompt, reply, complaint)).text)
+            second = self.llm.complete(add_complaint(prompt, reply, complaint))
         except LLMError:
             return ""
+        return _read_sentence(second.text)
 
 
 def _find_fault(sentence: str, texts: Sequence[str], words: int) -> str:
-    """What a model is told about a sentence that cannot be used; empty for a good one."""
+    """Say for a model why a sentence cannot be used; empty for a good one."""
     if not sentence:
         return "Your reply has no sentence. Reply with the sentence alone."
     if not shorten_by_clauses(sentence, words):
-        return f"Your sentence has {len(sentence.split())} words. Say it in one complete sentence of at most {words}."
+        return (
+            f"Your sentence has {len(sentence.split())} words. "
+            f"Say it in one complete sentence of at most {words}."
+        )
     support = measure_lexical_support(sentence, texts)
     if support.unknown:
-        return f"The pieces do not say: {', '.join(support.unknown)}. Write the sentence again, with what they say alone."
+        return (
+            f"The pieces do not say: {', '.join(support.unknown)}. "
+            "Write the sentence again, with what they say alone."
+        )
     if not support.suffices(LEAST_SUPPORT):
         return (
             "Most of your sentence is not in the pieces. Write it again, with what they say alone."
@@ -95,15 +104,18 @@ def _read_sentence(reply: str) -> str:
 
 
 def clean_sentence(reply: str) -> str:
-    """The first line of a reply that has text, without its label, bullet, quotation marks and
-    citations.
+    """Read the first line of a reply that has text.
+
+    Its label, bullet, quotation marks and citations are removed.
     """
     for line in reply.splitlines():
         text = _LABEL.sub("", _BULLET.sub("", line.strip()))
         if text.startswith("```"):
             continue
-        if quoted := _QUOTED.match(text):
+        quoted = _QUOTED.match(text)
+        if quoted:
             text = quoted["inner"]
-        if text := remove_citations(text).strip():
+        text = remove_citations(text).strip()
+        if text:
             return text
     return ""

@@ -1,14 +1,13 @@
-"""The configuration as a JSON schema, by which editors complete and check YAML: groups, options,
-and their parameters.
+"""Builds the JSON schema of the configuration, by which editors complete and check YAML.
 
-It is of draft 7, which the language servers of editors know best. A preset, or a file of
+It is draft 7, which the language servers of editors know best. A preset, or a file of
 --config-name, is checked by the whole (`conf.schema.json`), a variant of a group by its part
 (`conf.schema.json#/definitions/rewriter`).
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Union, cast, get_type_hints
@@ -35,23 +34,21 @@ from convrag_kit.inventory import find_base, find_variants, list_groups
 Schema = dict[str, Any]
 
 _LATER = {"type": "string", "pattern": r"^\?\?\?$|\$\{"}
-"""A value that stands elsewhere: `???` or `${oc.env:PORT}`."""
+"""A reference to a value given elsewhere: `???` or `${oc.env:PORT}`."""
 
 
 class _Values(GenerateJsonSchema):
     """Describes the values of YAML.
 
-    A number may stand for a text (a path may be called 2024), an enum goes by the names of its
-    members, and a class that has no JSON may be anything.
+    A text may be written as a number (a path may be called 2024), an enum by the names of its
+    members, and a class without a JSON form accepts anything.
     """
 
     def generate_inner(self, schema: Any) -> Schema:
         made = super().generate_inner(schema)
-        return (
-            {**made, "type": ["string", "number"]}
-            if made.get("type") == "string" and made != _LATER
-            else made
-        )
+        if made.get("type") == "string" and made != _LATER:
+            return {**made, "type": ["string", "number"]}
+        return made
 
     def enum_schema(self, schema: Any) -> Schema:
         return {"enum": [*schema["cls"].__members__]}
@@ -61,9 +58,7 @@ class _Values(GenerateJsonSchema):
 
 
 def write_schema(file: Path) -> None:
-    """Write the schema, and say how a YAML file names it. Raises ConfigError where it cannot be
-    written.
-    """
+    """Write the schema, and print how a YAML file names it. Raises ConfigError."""
     try:
         write_atomically(file, json.dumps(build_schema(), indent=1, default=str) + "\n")
     except OSError as error:
@@ -77,86 +72,95 @@ def write_schema(file: Path) -> None:
 
 
 def build_schema() -> Schema:
-    """The schema of every option that is installed, and of the variants and presets, those of
-    --config-dir included.
-    """
+    """Build the schema of all installed options, variants and presets, with --config-dir's."""
     options = {group: plugins.load().registry.options(group) for group in GROUPS}
-    names = {group: {*options.get(group, ()), *variants(group)} for group in (*GROUPS, *PRESETS)}
-    for file in user_folder.path.glob("*/*.yaml") if user_folder.path else ():
-        names.setdefault(file.parent.name, set()).add(file.stem)
+    names = _list_names(options)
     definitions: Schema = {}
     for group in list_groups():
         for name, option in options[group].items():
             definitions[f"{group}.{name}"] = _describe_option(option, names[group])
         definitions[group] = {"anyOf": [_refer(f"{group}.{name}") for name in options[group]]}
     for group, known in names.items():
+        one = {"enum": [*sorted(known), None]}
         several = {"type": "array", "items": {"enum": sorted(known)}}
-        definitions[f"{group}.choice"] = {
-            "anyOf": [{"enum": [*sorted(known), None]}, several, _LATER]
-        }
-    chosen = {group: _refer(f"{group}.choice") for group in names}
-    keys = {key: each for group, each in chosen.items() for key in (group, f"override /{group}")}
-    patterns = {
-        rf"^(optional )?(override )?/?{re.escape(group)}(@.*)?$": each
-        for group, each in chosen.items()
-    }
-    entry = {
-        **_make_object(keys),
-        "patternProperties": {**patterns, "^(optional )?(override )?/?hydra/": {}},
-    }
-    definitions["defaults"] = {"type": "array", "items": {"anyOf": [{"type": "string"}, entry]}}
-    stages = {
-        g: {"description": c.__doc__, "anyOf": [_refer(options_group(g)), _LATER]}
-        for g, c in GROUPS.items()
-    }
-    stages |= {
-        group: _make_object({name: _refer(f"{group}.{name}") for name in options[group]})
-        for group in SEVERAL
-    }
+        definitions[f"{group}.choice"] = {"anyOf": [one, several, _LATER]}
+    definitions["defaults"] = _describe_defaults(names)
     settings = _describe(_list_settings(Settings), "settings")
+    definitions["settings"] = settings
     properties = {
         **settings["properties"],
-        **stages,
+        **_describe_stages(options),
         "defaults": _refer("defaults"),
         "hydra": {"type": "object"},
     }
-    head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "convrag"}
     return {
-        **head,
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "convrag",
         **_make_object(properties),
-        "definitions": {**definitions, "settings": settings},
+        "definitions": definitions,
     }
 
 
+def _list_names(options: Mapping[str, Mapping[str, Option]]) -> dict[str, set[str]]:
+    """List the names of each group's options, variants and presets, with --config-dir's."""
+    names = {group: {*options.get(group, ()), *variants(group)} for group in (*GROUPS, *PRESETS)}
+    if user_folder.path:
+        for file in user_folder.path.glob("*/*.yaml"):
+            names.setdefault(file.parent.name, set()).add(file.stem)
+    return names
+
+
+def _describe_defaults(groups: Iterable[str]) -> Schema:
+    """Describe a defaults list: names of files, and choices for groups."""
+    properties: Schema = {}
+    patterns: Schema = {}
+    for group in groups:
+        choice = _refer(f"{group}.choice")
+        properties[group] = choice
+        properties[f"override /{group}"] = choice
+        patterns[rf"^(optional )?(override )?/?{re.escape(group)}(@.*)?$"] = choice
+    patterns["^(optional )?(override )?/?hydra/"] = {}
+    entry = {**_make_object(properties), "patternProperties": patterns}
+    return {"type": "array", "items": {"anyOf": [{"type": "string"}, entry]}}
+
+
+def _describe_stages(options: Mapping[str, Mapping[str, Option]]) -> Schema:
+    """Describe the parameters of each stage: one option's, or several options' by name."""
+    stages: Schema = {}
+    for group, stage in GROUPS.items():
+        if group in SEVERAL:
+            members = {name: _refer(f"{group}.{name}") for name in options[group]}
+            stages[group] = _make_object(members)
+        else:
+            parameters = [_refer(options_group(group)), _LATER]
+            stages[group] = {"description": stage.__doc__, "anyOf": parameters}
+    return stages
+
+
 def _describe_option(option: Option, names: set[str]) -> Schema:
-    """The parameters of an option, at its place or in the file of a variant, which names in
-    `defaults` what it extends.
+    """Describe the parameters of an option, in a configuration or in the file of a variant.
+
+    A variant names in `defaults` the option that it extends.
 
     Args:
-        option: one that cannot be read has any.
-        names: of the group's options and variants.
+        option: the option; one that cannot be read accepts any parameters.
+        names: the names of the group's options and variants.
     """
     try:
-        told = {each.name: each.help for each in describe_option(option).parameters}
-        made = _describe(
-            {n: _type(option.parameters[n], t) for n, t in told.items()},
-            f"{option.group}.{option.name}",
-        )
+        helps = {each.name: each.help for each in describe_option(option).parameters}
+        members = {name: _type(option.parameters[name], text) for name, text in helps.items()}
+        made = _describe(members, f"{option.group}.{option.name}")
     except Exception as error:  # evaluating an annotation of a plugin may raise anything
-        return {
-            "description": str(error) if isinstance(error, ConvragError) else option.help,
-            "type": "object",
-        }
+        description = str(error) if isinstance(error, ConvragError) else option.help
+        return {"description": description, "type": "object"}
     for name, group in option.injected_groups().items():
         choices = [_refer(f"{group}.choice"), _refer(options_group(group))]
-        made["properties"][name] = {"description": told[name], "anyOf": choices}
-    known, others = find_variants(option.group), plugins.load().registry.options(option.group)
-    free = (
-        name
-        for name in names
-        if name not in others and find_base(name, known, others) in (option.name, name)
-    )
-    extended = "|".join(map(re.escape, sorted([option.name, *free])))
+        made["properties"][name] = {"description": helps[name], "anyOf": choices}
+    known_variants = find_variants(option.group)
+    options = plugins.load().registry.options(option.group)
+    bases = {name: find_base(name, known_variants, options) for name in names - options.keys()}
+    extending = [name for name, base in bases.items() if base in (option.name, name)]
+    extended = "|".join(map(re.escape, sorted([option.name, *extending])))
     base = {"contains": {"type": "string", "pattern": rf"^(/?\w+/)?({extended})(@.*)?$"}}
     made["properties"] |= {
         OPTION_KEY: {"const": option.name},
@@ -165,29 +169,33 @@ def _describe_option(option: Option, names: set[str]) -> Schema:
     return {**made, "description": option.help}
 
 
-def _type(parameter: Parameter, told: str) -> Any:
-    """The annotation of a parameter with its limits, its default and what is said of it."""
+def _type(parameter: Parameter, description: str) -> Any:
+    """Annotate the type of a parameter with its limits, default and description."""
+    if parameter.group:
+        return _annotate(Any, description)
     limited = Annotated[(parameter.type, *parameter.limits)] if parameter.limits else parameter.type
-    default = (
-        {} if parameter.required or parameter.group else {"default": plain_value(parameter.default)}
-    )
-    return _annotate(Any if parameter.group else limited, told, **default)
+    if parameter.required:
+        return _annotate(limited, description)
+    return _annotate(limited, description, default=plain_value(parameter.default))
 
 
-def _annotate(annotation: Any, told: str, **extra: Any) -> Any:
+def _annotate(annotation: Any, description: str, **extra: Any) -> Any:
+    """Annotate a type with its description; a reference is accepted as well."""
     later = Annotated[Any, WithJsonSchema(_LATER)]
-    return Annotated[Union[annotation, later], Field(description=told, json_schema_extra=extra)]  # noqa: UP007
+    field = Field(description=description, json_schema_extra=extra)
+    return Annotated[Union[annotation, later], field]  # noqa: UP007
 
 
 def _list_settings(cls: Any) -> dict[str, Any]:
-    """The settings that are fields of a dataclass, which may be one themselves, as annotations by
-    name.
-    """
+    """List the fields of a dataclass of settings as annotations by name, nested ones included."""
     found = {}
+    hints = get_type_hints(cls)
     for each in fields(cls):
-        kind = get_type_hints(cls)[each.name]
-        group = is_dataclass(kind) and _make_type(_list_settings(kind))
-        found[each.name] = group or _annotate(kind, each.metadata["help"])
+        kind = hints[each.name]
+        if is_dataclass(kind):
+            found[each.name] = _make_type(_list_settings(kind))
+        else:
+            found[each.name] = _annotate(kind, each.metadata["help"])
     return found
 
 
@@ -198,7 +206,7 @@ def _make_type(members: Mapping[str, Any]) -> Any:
 
 
 def _describe(members: Mapping[str, Any], definition: str) -> Schema:
-    """An object with these annotated members; what they define stays in the definition."""
+    """Describe an object with annotated members; their own definitions stay in the definition."""
     template = f"#/definitions/{definition}/$defs/{{model}}"
     made: Schema = TypeAdapter(_make_type(members)).json_schema(
         ref_template=template, schema_generator=_Values

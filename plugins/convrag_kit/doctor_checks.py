@@ -1,4 +1,4 @@
-"""What a configuration needs: its stages, libraries, keys and the store; all read only."""
+"""Checks of a configuration's needs: its stages, libraries, keys and store; all read only."""
 
 import os
 import platform
@@ -50,34 +50,35 @@ class ConfiguredStages:
         self.wiring = wiring
         group_of: dict[str, str] = {}
         for group in (*_GROUPS, *SEVERAL):
+            get = wiring.get_all if group in SEVERAL else wiring.get
             try:
-                (wiring.get_all if group in SEVERAL else wiring.get)(group)
+                get(group)
             except ConvragError as error:
-                group_of.setdefault(
-                    str(error), group
-                )  # stages that need a broken one raise its error again
+                # Stages that need a broken one raise its error again.
+                group_of.setdefault(str(error), group)
         self.build_errors = {group: message for message, group in group_of.items()}
         self.problems = {place: self._find_problems(place) for place in wiring.stages}
 
     def findings(self) -> Iterator[Finding]:
-        """A line for each stage, also for one that only another stage needs."""
-        yield from (Finding("fail", group, message) for group, message in self.build_errors.items())
+        """Yield a line for each stage, also for one that only another stage needs."""
+        for group, message in self.build_errors.items():
+            yield Finding("fail", group, message)
         for place, problems in self.problems.items():
-            yield from (
-                Finding("fail", self.wiring.describe_choice(place), problem) for problem in problems
-            )
+            choice = self.wiring.describe_choice(place)
+            for problem in problems:
+                yield Finding("fail", choice, problem)
             if not problems:
-                yield Finding("ok", self.wiring.describe_choice(place))
+                yield Finding("ok", choice)
 
     def list_variables(self) -> Iterator[tuple[str, str]]:
-        """Yield (place, variable) for each environment variable that a parameter of these stages
-        names.
-        """
+        """Yield (place, variable) for each environment variable that a parameter names."""
         for place in self.wiring.stages:
             node: Any = self.wiring.config
             for step in place.split("."):
                 node = node.get(step) if isinstance(node, Mapping) else None
-            for name, value in node.items() if isinstance(node, Mapping) else ():
+            if not isinstance(node, Mapping):
+                continue
+            for name, value in node.items():
                 if str(name).endswith("_env") and isinstance(value, str):
                     yield place, value
 
@@ -89,7 +90,7 @@ class ConfiguredStages:
 
 
 def check_versions() -> Iterator[Finding]:
-    """Python, convrag, the libraries that it depends on, and the extras that are not installed."""
+    """Check Python, convrag, its libraries, and the extras that are not installed."""
     from packaging.requirements import Requirement
 
     installed = [f"python {platform.python_version()}", f"convrag {__version__}"]
@@ -110,7 +111,7 @@ def check_versions() -> Iterator[Finding]:
             yield Finding(
                 "warn" if extra else "fail",
                 f"{requirement.name} {found}",
-                f"is none of the versions that convrag works with: pip install '{wanted}'",
+                f"is not a version that convrag works with: pip install '{wanted}'",
             )
         else:
             installed.append(f"{requirement.name} {found}")
@@ -124,47 +125,56 @@ def check_versions() -> Iterator[Finding]:
 
 
 def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
-    """The environment variables that options and variants read, by name; no value is shown."""
+    """Check the environment variables that options and variants read; no value is shown."""
     readers: dict[str, list[str]] = defaultdict(list)
-    for place, variable in stages.list_variables():
-        readers[variable].append(stages.wiring.describe_choice(place))
-    for variant in (variant for group in GROUPS for variant in variants_of(group)):
-        for name, value in variant.values.items():
-            if name.endswith("_env") and isinstance(value, str):
-                readers[value].append(f"{variant.group}={variant.name}")
-    for option in (
-        option for group in GROUPS for option in plugins.load().registry.options(group).values()
-    ):
-        with suppress(
-            ConvragError
-        ):  # of a class that cannot be imported: versions and plugins say so
-            for variable in option.cls.env_vars:
-                readers[variable].append(f"{option.group}={option.name}")
-    for variable in sorted(name for name in readers if os.environ.get(name)):
-        yield Finding("ok", f"set: {variable} ({', '.join(dict.fromkeys(readers[variable]))})")
-    if unset := sorted(name for name in readers if not os.environ.get(name)):
+    for variable, reader in _list_readers(stages):
+        readers[variable].append(reader)
+    unset = []
+    for variable in sorted(readers):
+        if os.environ.get(variable):
+            yield Finding("ok", f"set: {variable} ({', '.join(dict.fromkeys(readers[variable]))})")
+        else:
+            unset.append(variable)
+    if unset:
         yield Finding("-", f"not set: {', '.join(unset)}")
 
 
+def _list_readers(stages: ConfiguredStages) -> Iterator[tuple[str, str]]:
+    """Yield (variable, reader) for the configured stages, all variants and all options."""
+    for place, variable in stages.list_variables():
+        yield variable, stages.wiring.describe_choice(place)
+    for group in GROUPS:
+        for variant in variants_of(group):
+            for name, value in variant.values.items():
+                if name.endswith("_env") and isinstance(value, str):
+                    yield value, f"{variant.group}={variant.name}"
+    for group in GROUPS:
+        for option in plugins.load().registry.options(group).values():
+            with suppress(ConvragError):  # check_versions reports a class that cannot be imported
+                for variable in option.cls.env_vars:
+                    yield variable, f"{option.group}={option.name}"
+
+
 def _get_extra(requirement: object) -> str:
-    """The extra that a requirement belongs to; empty for what is always needed."""
+    """Return the extra that a requirement belongs to; empty for a core dependency."""
     found = re.search(r'extra == "([^"]+)"', str(getattr(requirement, "marker", None)))
     return found[1] if found else ""
 
 
 def check_store(path: Path, url: str = "") -> Iterator[Finding]:
-    """Whether the store can be written to, and whether its server answers."""
-    if url:  # nothing is made on its server
+    """Check that the store can be written to, and that its server answers."""
+    if url:  # nothing is created on its server
         try:
             found = plugins.open_database(url, "store.url").check()
             yield Finding("ok", f"store.url={redact_address(url)}", f"answers: {found}")
         except ConvragError as error:
             yield Finding("fail", "store.url", str(error))
-    subject, place = f"store.path={path}", path.absolute()
+    subject = f"store.path={path}"
+    place = path.absolute()
     while not place.exists():
         place = place.parent
     try:
-        tempfile.TemporaryFile(dir=place).close()  # permissions do not tell all
+        tempfile.TemporaryFile(dir=place).close()  # permissions alone do not prove it
     except OSError:
         yield Finding(
             "fail", subject, f"{place} cannot be written to: choose another folder, store.path=..."

@@ -1,6 +1,4 @@
-"""Prints the inventory on a terminal: a few lines for each option, or every parameter of the
-options of one stage.
-"""
+"""Prints the inventory on a terminal: options in a few lines each, or with every parameter."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,7 +19,8 @@ _STATES: dict[State, tuple[str, str]] = {  # text and style
     "claimed": ("claimed twice", "red"),
     "broken": ("broken", "red"),
 }
-_SIGNATURE_WIDTH = 36  # columns; the rest of the line is for the parameter's description
+_SIGNATURE_WIDTH = 36
+"""Columns of a parameter's signature; its description has the rest of the line."""
 
 
 def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
@@ -35,20 +34,18 @@ def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
     for group in groups:
         console.print(Text(f"\n{group}", style="bold"))
         for entry in list_entries(group):
+            body = _format_details(entry) if in_full else _format_summary(entry)
             console.print(Padding(_format_heading(entry), (0, 0, 0, 2)))
-            console.print(
-                Padding(_format_details(entry) if in_full else _format_summary(entry), (0, 0, 0, 6))
-            )
-    if failures := plugins.load().registry.failures:
+            console.print(Padding(body, (0, 0, 0, 6)))
+    failures = plugins.load().registry.failures
+    if failures:
         console.print(Text("\nplugins that failed, wholly or in part", style="bold"))
         for failure in failures:
             console.print(Padding(Text(str(failure), style="red"), (0, 0, 0, 2)))
 
 
 def _format_heading(entry: Entry) -> Text:
-    """The name, where it comes from, and its state: `mmr  convrag 0.2.0
-    (convrag_mmr.rewriter:MMRRewriter)  ready`.
-    """
+    """Format the name, origin and state: `mmr  convrag 0.2.0 (convrag_mmr...)  ready`."""
     state, style = _STATES[entry.state]
     origin = f"  {entry.distribution} {entry.version}".rstrip() + f" ({entry.module})  "
     return Text.assemble((entry.name, "bold cyan"), (origin, "dim"), (state, style))
@@ -66,10 +63,8 @@ def _format_summary(entry: Entry) -> Text:
 def _format_details(entry: Entry) -> Group:
     lines = _format_help(entry)
     if entry.details and not entry.extends:
-        paragraphs = entry.details.split("\n\n")
-        lines.append(
-            Text("\n".join(" ".join(paragraph.split()) for paragraph in paragraphs), "dim")
-        )
+        paragraphs = [" ".join(part.split()) for part in entry.details.split("\n\n")]
+        lines.append(Text("\n".join(paragraphs), "dim"))
     lines.append(Text(entry.file, "dim"))
     if entry.extends:
         lines.append(Text(_format_extension(entry)))
@@ -83,10 +78,10 @@ def _format_details(entry: Entry) -> Group:
 
 
 def _format_signature(parameter: dict[str, Any]) -> str:
-    required = parameter["default"] == "required"
-    return f"{parameter['name']}: {parameter['type']}" + (
-        " (required)" if required else f" = {parameter['default']}"
-    )
+    signature = f"{parameter['name']}: {parameter['type']}"
+    if parameter["default"] == "required":
+        return f"{signature} (required)"
+    return f"{signature} = {parameter['default']}"
 
 
 def _format_extension(entry: Entry) -> str:
@@ -97,7 +92,6 @@ def _format_extension(entry: Entry) -> str:
 def _format_help(entry: Entry) -> list[Text]:
     lines = [Text(entry.help)] if entry.help else []
     if entry.message:
-        lines.append(
-            Text(entry.message, style="yellow" if entry.state in ("needs", "faulty") else "red")
-        )
+        style = "yellow" if entry.state in ("needs", "faulty") else "red"
+        lines.append(Text(entry.message, style=style))
     return lines

@@ -3,7 +3,7 @@
 import re
 
 _TOKEN_PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\W\d_]+|[^\w\s]+|_+|\n+|[^\S\n]{2,}", re.UNICODE)
-"""What tokenizers of the GPT family split a text into first.
+"""The pieces into which tokenizers of the GPT family split a text first.
 
 A single space belongs to the word after it.
 """

@@ -1,6 +1,4 @@
-"""What of a conversation the later stages see: recent, relevant, summarised, or what is not
-forgotten yet.
-"""
+"""Memories: recent, relevant, summarised or fading parts of a conversation."""
 
 from convrag import Register, hookimpl
 

@@ -21,7 +21,7 @@ class Verdicts(BaseModel):
 
 
 class GoalVerdicts(Verdicts):
-    """Which facts a conversation gives, whether its goal is reached, and whether answers clash."""
+    """The facts of a conversation, whether its goal is reached, and whether answers clash."""
 
     reached: bool
     contradiction: bool

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Interval
 
@@ -20,29 +19,30 @@ from convrag import (
     Question,
     Rewrite,
     Rewriter,
-    Turn,
     use,
 )
 from convrag.sdk.llm.rewriter import LLMRewriter
 from convrag.sdk.search.vectors import cluster_texts, embed_new, separate_outliers
-from convrag.sdk.text.sentences import split_sentences
+from convrag_mmr.history_sentences import (
+    Sentence,
+    extract_sentences,
+    group_by_turn,
+    list_utterances,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-_QUESTION_WORDS = frozenset(
-    """
-    am are can could did do does had has have how is may might must shall should was were what
-    when where which who whom whose why will would
-    """.split()  # noqa: SIM905
-)
+_QUESTION_WORDS = frozenset(["how", "what", "when", "where", "which", "who", "whose", "why"])
+"""First words of a text that gets a question mark, the published system's (English)."""
+
 _END_MARKS = (".", "?", "!", "…", "。", "？", "！", "؟", "।")
 _CLOSING = "\"'”’»)]"
-_DECIMALS = (
-    6  # beyond these, cosines differ by rounding errors: two rows are equally near to their mean
-)
+
+_DECIMALS = 6
+"""Decimals of cosines that count; further ones are rounding errors between equally near rows."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -51,9 +51,9 @@ class MMRRewriter(Rewriter):
 
     The history's sentences are clustered into topics. The sentences nearest to each topic's
     centroid are candidates. Of these, maximal marginal relevance selects those that are similar to
-    the question and not to each other. The LLM sees them in the order of the conversation, and
-    beside them the complete last exchange. The first question is not rewritten. Where the LLM
-    fails, or its reply is no question, the question is used as it is, and the record says why.
+    the question and not to each other. The LLM sees them in the order of the conversation,
+    together with the complete last exchange. The first question is not rewritten. Where the LLM
+    fails, or its reply is not a question, the question is used as it is, and the record says why.
     rewriter=mmr_published has the seed's values where these defaults differ.
 
     Args:
@@ -64,13 +64,13 @@ class MMRRewriter(Rewriter):
         representatives: candidates of each topic (3: the seed).
         last_exchange: show the LLM the complete last exchange too, since most pronouns refer to it;
             False shows the selected sentences alone (the seed).
-        question_weight: weight of the question as it was asked, which is searched for beside the
+        question_weight: weight of the question as it was asked, which is searched for next to the
             rewrite. Default: as much as the rewrite's, since rewriting helps 21.5 % of MTRAG's
             queries and hurts 17.8 %. 0: the rewrite alone (the seed).
         lambda_: weight of relevance against diversity, 0 to 1 (0.7: the seed, in whose runs it made
             little difference).
-        post_process: format the rewrite: single spaces, a capital, and a question mark or a period
-            at the end (the seed does).
+        post_process: format the rewrite as the seed does: single spaces, a capital, and at the end
+            a question mark after who, what, when, where, why, how, which and whose, else a period.
         min_words: the fewest words of a sentence of the history, separated by white space (3: the
             seed's code).
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`,
@@ -81,7 +81,7 @@ class MMRRewriter(Rewriter):
         max_tokens: the longest reply, in tokens (200: the seed's code); None leaves it to the llm.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     libraries = ("numpy",)
@@ -108,7 +108,7 @@ class MMRRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """Ask the LLM; nothing is asked in a first turn, or where the history has no sentences."""
+        """Ask the LLM, except in a first turn and where the history has no sentences."""
         found = extract_sentences(question.history, self.min_words)
         if not found:
             return Rewrite.of(
@@ -157,22 +157,21 @@ class MMRRewriter(Rewriter):
         if rewrite.fallback:
             return rewrite
         text = format_question(rewrite.text) if self.post_process else rewrite.text
-        queries = [Query(text), Query(question.text, self.question_weight)]
-        same = text.split() == question.text.split()
-        return replace(
-            rewrite, queries=tuple(queries[:1] if same or not self.question_weight else queries)
-        )
+        queries = [Query(text)]
+        is_same = text.split() == question.text.split()
+        if self.question_weight and not is_same:
+            queries.append(Query(question.text, self.question_weight))
+        return replace(rewrite, queries=tuple(queries))
 
 
 class CachingEmbedder(Embedder):
-    """Embeds new texts only, and takes the others' vectors from a conversation's memory.
+    """Embeds new texts only; the vectors of others come from a conversation's memory.
 
-    It has the fingerprint of the embedder, so that what a clusterer computes with either is the
-    same to the store.
+    It has the fingerprint of the embedder, so that the store finds a clustering made with either.
 
     Args:
         embedder: embeds new texts.
-        vectors: text -> vector of what was embedded before; new ones are added.
+        vectors: text -> vector of the texts embedded so far; new ones are added.
     """
 
     def __init__(self, embedder: Embedder, vectors: dict[str, Any]) -> None:
@@ -221,14 +220,13 @@ def select_representatives(
 def format_question(text: str) -> str:
     """Format a text as a question: single spaces, a capital at the beginning, and an end mark.
 
-    The mark is "?" after a question, and "." after anything else.
-
+    The mark is "?" where the first word is one of the published question words, and "." elsewhere.
     A text that has an end mark keeps it, also before closing quotes and brackets.
     """
     text = " ".join(text.split()).rstrip(",;:-– ")
     if text and not text.rstrip(_CLOSING).endswith(_END_MARKS):
-        first = text.partition(" ")[0].lower().replace("’", "'").removesuffix("'s")
-        text += "?" if first in _QUESTION_WORDS else "."
+        first_word = text.partition(" ")[0].lower().replace("’", "'").removesuffix("'s")
+        text += "?" if first_word in _QUESTION_WORDS else "."
     return text[:1].upper() + text[1:]
 
 
@@ -272,98 +270,3 @@ def _make_trace(
         "representative_sentences": [units[index] for index in candidates],
         "selected_sentences": [units[index] for index in selected],
     }
-
-
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-
-# The words of thanks, apologies, offers of help and "I could not find this". A sentence of these
-# alone is filler.
-_FILLER_WORDS = """
-a about absolutely afraid again all also am and answer answers any anything apologies apologise
-apologize appreciate are as ask asking assist at available based be but by bye can can't cannot
-certainly clarify context correct could couldn't course day definitely detail details didn't do
-document documents does doesn't don't else enough exactly feel find fine for found free further
-glad good goodbye great happy have haven't hello help helpful helps hesitate hi hope however i i'd
-i'll i'm i've if in indeed information interesting is isn't it it's just know knowledge let like
-may me mention mentioned might more much my no not of oh ok okay on or other passage passages
-perfect please pleasure problem provide provided question questions really right say so sorry
-specific sure tell text thank thanks that that's the there this to too unable unfortunately very
-want was welcome well what whether will with wonderful would yes you you'd you're your
-"""
-_FILLER = frozenset(_FILLER_WORDS.split())
-
-
-class Sentence(NamedTuple):
-    """A sentence of an answer (speaker "agent"), or a user's utterance; turns count from 1."""
-
-    sentence: str
-    speaker: str
-    turn: int
-
-
-def extract_sentences(turns: Iterable[Turn], min_words: int) -> list[Sentence]:
-    """List the sentences of a history in order, without short ones, filler and repetitions.
-
-    Args:
-        turns: the history.
-        min_words: the fewest words of a sentence, separated by white space.
-    """
-    found: dict[str, Sentence] = {}
-    for number, turn in enumerate(turns, start=1):
-        utterance = " ".join(turn.question.split())
-        said = [text for text in split_sentences(turn.answer) if not is_filler(text)]
-        for speaker, texts in (("user", [utterance]), ("agent", said)):
-            for text in texts:
-                if len(text.split()) >= min_words:
-                    found.setdefault(text, Sentence(text, speaker, number))
-    return list(found.values())
-
-
-def is_filler(sentence: str) -> bool:
-    """Tell whether a sentence is courtesy only; "Sure, the Moon is 384,400 km away" is not."""
-    words = _WORD.findall(sentence.lower().replace("’", "'"))
-    return bool(words) and all(word in _FILLER for word in words)
-
-
-def group_by_turn(
-    selected: Sequence[Sentence], turns: Sequence[Turn], *, last_exchange: bool = True
-) -> list[dict[str, Any]]:
-    """Group selected sentences as exchanges, oldest first.
-
-    Args:
-        selected: the sentences, in the conversation's order.
-        turns: the history.
-        last_exchange: whether the last turn is complete, whatever of it was selected.
-
-    Returns:
-        `turn` (its number), `user` and `assistant` (the selected sentences of each, maybe empty)
-        for each turn.
-    """
-    by_turn: dict[int, dict[str, list[str]]] = {}
-    for sentence in selected:
-        by_turn.setdefault(sentence.turn, {"user": [], "agent": []})[sentence.speaker].append(
-            sentence.sentence
-        )
-    if last_exchange:
-        by_turn[len(turns)] = {"user": [turns[-1].question], "agent": [turns[-1].answer]}
-    return [
-        {
-            "turn": number,
-            "user": " ".join(by_turn[number]["user"]),
-            "assistant": " ".join(by_turn[number]["agent"]),
-        }
-        for number in sorted(by_turn)
-    ]
-
-
-def list_utterances(exchanges: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """List the utterances of exchanges that are not empty: `turn`, `speaker` and `text`.
-
-    The speaker is "User" or "Assistant".
-    """
-    return [
-        {"turn": exchange["turn"], "speaker": role.capitalize(), "text": exchange[role]}
-        for exchange in exchanges
-        for role in ("user", "assistant")
-        if exchange[role].strip()
-    ]

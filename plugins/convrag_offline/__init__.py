@@ -1,4 +1,4 @@
-"""What runs with no key, no model and no network."""
+"""Options that need no key, no model and no network."""
 
 from convrag import Register, hookimpl
 
@@ -17,13 +17,11 @@ def convrag_register(register: Register) -> None:
         "embedder",
         "lsa",
         "convrag_offline.embedders:LsaEmbedder",
-        "Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the "
-        "run's corpus: no model to download.",
+        "Embed texts by latent semantic analysis of the run's corpus: no model to download.",
     )
     register(
         "embedder",
         "words",
         "convrag_offline.embedders:WordsEmbedder",
-        "Embed texts by their content words: texts are as near to each other as they "
-        "share words. It learns nothing.",
+        "Embed texts by their content words: the more words two texts share, the nearer they are.",
     )

@@ -1,9 +1,10 @@
-"""Embedders without a model to download: latent semantic analysis of the corpus, and hashed words."""
+"""Embedders without a model to download: LSA of the corpus, and hashed words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +13,7 @@ from annotated_types import Ge
 from convrag import ConfigError, Dataset, Embedder, Store
 from convrag.sdk.identity import digest, find_version, hash_package
 from convrag.sdk.lazy import Lazy
-from convrag.sdk.search.corpus import has_passages
+from convrag.sdk.search.corpus import Corpus, has_passages
 from convrag.sdk.search.frequencies import open_corpora
 from convrag.sdk.text.analysis import Analysis, stem_content_words
 
@@ -25,19 +26,23 @@ if TYPE_CHECKING:
     from convrag_offline.lsa_model import LsaModel
 
 
-_NO_CORPUS = "this embedder learns from the run's corpus, and the data set has none: choose another (embedder=...)"
+_NO_CORPUS = (
+    "this embedder learns from the run's corpus, and the data set has none: "
+    "choose another (embedder=...)"
+)
 
 
 @dataclass(kw_only=True, eq=False)
 class LsaEmbedder(Embedder):
-    """Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the run's corpus: no model to download.
+    """Embed texts by latent semantic analysis of the run's corpus: no model to download.
 
-    Words that occur together in passages are close to each other. A text without a word of the
-    corpus is a zero row. Where documents change, new passages are folded into the model of before,
-    until a tenth of what it learnt from has changed: then it learns anew (Berry et al. 1995).
+    A truncated SVD of TF-IDF weights, by which words that occur together in passages are close to
+    each other. A text without a word of the corpus is a zero row. Where documents change, new
+    passages are folded into the earlier model; once a tenth of the passages that it learnt from has
+    changed, it learns anew (Berry et al. 1995).
 
     Args:
-        dataset: the data set whose corpora, all of them, are learnt from.
+        dataset: the data set; the model learns from all of its corpora.
         store: keeps the model.
         dimensions: of the vectors; with fewer, more words of different meanings are close. A corpus
             with fewer passages or words gives fewer (some hundreds work best: Landauer and Dumais
@@ -64,14 +69,12 @@ class LsaEmbedder(Embedder):
         self._model = Lazy(self._load_model)
 
     def check(self) -> Iterable[str]:
-        """Whether there is a corpus to learn from."""
+        """Report a data set without a corpus to learn from."""
         if not any(has_passages(self.dataset, domain) for domain in self.dataset.domains()):
             yield _NO_CORPUS
 
     def prepare(self) -> None:
-        """Learn the model from the corpus, unless the store has it. It is loaded by the first call
-        that computes.
-        """
+        """Learn the model from the corpus, unless the store has it."""
         self._find_model()
 
     def load_libraries(self) -> None:
@@ -79,7 +82,7 @@ class LsaEmbedder(Embedder):
         import_module("convrag_offline.lsa_model")
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Unit or zero rows, (n, d) float32; d is `dimensions`, or what the corpus allows."""
+        """Return unit or zero rows, (n, d) float32; a small corpus gives fewer `dimensions`."""
         return self._model().transform(texts)
 
     def _load_model(self) -> LsaModel:
@@ -88,8 +91,9 @@ class LsaEmbedder(Embedder):
         return LsaModel.load(self._find_model())
 
     def _find_model(self) -> Path:
-        """The folder of the model in the store, where it is learnt if need be."""
-        if not (corpora := open_corpora(self.dataset, self.store)):
+        """Find the folder of the model in the store, where it is learnt if need be."""
+        corpora = open_corpora(self.dataset, self.store)
+        if not corpora:
             raise ConfigError(_NO_CORPUS)
         sources = [corpus.fingerprint for corpus in corpora]
         code = [hash_package(__name__), *map(find_version, self.libraries)]
@@ -97,28 +101,28 @@ class LsaEmbedder(Embedder):
         key = digest(["lsa", sources, *settings])
         series = self.dataset.series and digest(["lsa", self.dataset.series, *settings])
         earlier = self.store.folders.find_newest("embedders", series) if series else None
-
-        def learn_into(folder: Path) -> None:
-            from convrag_offline.lsa_model import learn, take_over
-
-            texts = [hashed for corpus in corpora for hashed in corpus.hash_texts()]
-            if earlier:
-                with self.store.folders.reading(earlier) as whole:
-                    if whole and take_over(earlier, folder, texts):
-                        return
-            learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words)).save(
-                folder, texts
-            )
-
+        learn_into = partial(self._learn_into, corpora=corpora, earlier=earlier)
         return self.store.folder("embedders", key, learn_into, series=series)
+
+    def _learn_into(self, folder: Path, corpora: Sequence[Corpus], earlier: Path | None) -> None:
+        """Copy the earlier model into a folder if little has changed since; else learn anew."""
+        from convrag_offline.lsa_model import learn, take_over
+
+        texts = [hashed for corpus in corpora for hashed in corpus.hash_texts()]
+        if earlier:
+            with self.store.folders.reading(earlier) as is_whole:
+                if is_whole and take_over(earlier, folder, texts):
+                    return
+        model = learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words))
+        model.save(folder, texts)
 
 
 class WordsEmbedder(Embedder):
-    """Embed texts by their content words: texts are as near to each other as they share words. It learns nothing.
+    """Embed texts by their content words: the more words two texts share, the nearer they are.
 
-    There is no model, and no corpus is needed, unlike for `embedder=lsa`; words of the same meaning
-    are not near. Each word's stem counts in one column, which its hash chooses (Weinberger et al.
-    2009). A text without content words is a zero row.
+    Nothing is learnt, so that no corpus is needed, unlike for `embedder=lsa`; words of the same
+    meaning are not near. Each word's stem counts in one column, which its hash chooses (Weinberger
+    et al. 2009). A text without content words is a zero row.
 
     Args:
         dimensions: of the vectors; with fewer, more words share a column.
@@ -134,7 +138,7 @@ class WordsEmbedder(Embedder):
         import_module("sklearn")
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Unit or zero rows, (n, dimensions) float32."""
+        """Return unit or zero rows, (n, dimensions) float32."""
         import numpy as np
         from sklearn.feature_extraction.text import HashingVectorizer
 

@@ -1,4 +1,4 @@
-"""`llm=extractive`: in place of a language model, it ranks, quotes and copies words of the texts."""
+"""`llm=extractive`: quotes sentences and copies words in place of a language model."""
 
 import logging
 import re
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from inspect import signature
+from itertools import islice
 from typing import Any
 
 from convrag import LLM, Completion, Dataset, LLMError, Prompt, Store
@@ -17,7 +18,7 @@ from convrag_offline.rewriting import rewrite
 
 log = logging.getLogger(__name__)
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+_WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 
 
 class ExtractiveLLM(LLM):
@@ -25,10 +26,10 @@ class ExtractiveLLM(LLM):
 
     It reads the named inputs of a prompt, not its messages. A rewrite is the question and the words
     of the history that it lacks. An answer quotes two passages: in each, some 40 words around the
-    sentence that has most of the query's words; or it says that it found nothing. Nuggets are the
-    sentences of a passage that match the question, and a summary quotes one of them. It judges no
-    answers. It suggests titles of passages that are questions. Words that are rare in the run's
-    corpus weigh more. Sampling has no effect.
+    sentence that has most of the query's words; without passages it says that nothing was found.
+    Nuggets are the sentences of a passage that match the question, and a summary quotes one of
+    them. It does not judge answers. It suggests titles of passages that are questions. Words that
+    are rare in the run's corpus weigh more. Sampling has no effect.
 
     Args:
         dataset: the data set whose corpus tells rare words from common ones; without a corpus all
@@ -67,30 +68,31 @@ class ExtractiveLLM(LLM):
 
     def count_tokens(self, text: str) -> int:
         """Count the words and punctuation marks of a text."""
-        return sum(1 for _ in _TOKEN.finditer(text))
+        return sum(1 for _ in _WORD_OR_MARK.finditer(text))
 
 
 @cache
 def _warn_of_unknown_task(task: str) -> None:
     """Warn once that a task has no rule: most stages then fall back, and only records say why."""
     log.warning(
-        "llm=extractive is no language model, and has no rule for the task %r: what asks for it falls back in "
-        "each turn, or fails. Choose a language model: llm=litellm llm.model=...",
+        "llm=extractive is no language model, and has no rule for the task %r: what asks for it "
+        "falls back in each turn, or fails. Choose a language model: llm=litellm llm.model=...",
         task,
     )
 
 
-_ASKS = re.compile(r"[?？؟][\s\"'”’»)]*$")
+_QUESTION_END = re.compile(r"[?？؟][\s\"'”’»)]*$")
 """The end of a title that is a question itself."""
 
 
 def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
     """Do task "suggest": list the titles that are questions, a line each.
 
-    Of a path, the last heading counts: "FAQ > What do you want?" suggests "What do you want?".
+    The last heading of a path counts: "FAQ > What do you want?" suggests "What do you want?".
     """
-    subjects = (" ".join(title.rpartition(" > ")[2].split()) for title in titles)
-    return "\n".join(list(dict.fromkeys(filter(_ASKS.search, subjects)))[:count])
+    headings = (" ".join(title.rpartition(" > ")[2].split()) for title in titles)
+    questions = dict.fromkeys(filter(_QUESTION_END.search, headings))
+    return "\n".join(islice(questions, count))
 
 
 def keep_wording(text: str, frequencies: DocumentFrequencies) -> str:
@@ -116,19 +118,18 @@ def perform_task(task: str, inputs: Mapping[str, Any], frequencies: DocumentFreq
             f"knows the tasks {', '.join(_TASKS)}, not {task!r}: choose a language model for it "
             "(llm=litellm llm.model=...)"
         )
-    parameters = dict(signature(_TASKS[task]).parameters)
-    del parameters["frequencies"]
-    missing = [
-        name
-        for name, parameter in parameters.items()
-        if parameter.default is parameter.empty and name not in inputs
-    ]
+    given: dict[str, Any] = {"frequencies": frequencies}
+    missing = []
+    for name, parameter in signature(_TASKS[task]).parameters.items():
+        if name in inputs and name not in given:
+            given[name] = inputs[name]
+        elif name not in given and parameter.default is parameter.empty:
+            missing.append(name)
     if missing:
         raise _error(
             f"reads a prompt's inputs, and this one for {task!r} lacks {', '.join(missing)}"
         )
-    given = {name: inputs[name] for name in parameters if name in inputs}
-    return _TASKS[task](**given, frequencies=frequencies)
+    return _TASKS[task](**given)
 
 
 def _error(message: str) -> LLMError:

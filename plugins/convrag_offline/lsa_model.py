@@ -22,8 +22,13 @@ from convrag.sdk.text.analysis import PLAIN, Analysis
 
 _BATCH = 500
 _SEED = 0
-_FILES = ("arrays.npz", "vocabulary.json", "texts.npy")
-_LEAST_LENGTH = 1e-6  # a shorter projected vector is a rounding error
+
+_ARRAYS = "arrays.npz"
+_VOCABULARY = "vocabulary.json"
+_TEXTS = "texts.npy"
+
+_MIN_LENGTH = 1e-6
+"""Least length of a projected vector; a shorter one is a rounding error."""
 
 
 class LsaModel:
@@ -47,43 +52,44 @@ class LsaModel:
         self.analysis = analysis
         self.idf = idf
         self.projection = projection
-        self._vectorizer = _vectorizer(
-            analysis, {word: column for column, word in enumerate(vocabulary)}
-        )
+        columns = {word: column for column, word in enumerate(vocabulary)}
+        self._vectorizer = _vectorizer(analysis, columns)
         self._vectorizer.idf_ = idf
 
     def transform(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit rows, (n, d) float32; zero rows for texts without a known word."""
+        """Return unit rows, (n, d) float32; zero rows for texts without a known word."""
         if not len(texts):
             return np.zeros((0, self.projection.shape[1]), dtype=np.float32)
         rows = np.asarray(self._vectorizer.transform(texts) @ self.projection, dtype=np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         units: NDArray[np.float32] = np.divide(
-            rows, lengths, out=np.zeros_like(rows), where=lengths > _LEAST_LENGTH
+            rows, lengths, out=np.zeros_like(rows), where=lengths > _MIN_LENGTH
         )
         return units
 
     def save(self, folder: Path, texts: Sequence[bytes] = ()) -> None:
-        """Write the model into a folder, as plain arrays and JSON, with hashes of what it was
-        learnt from.
+        """Write the model into a folder, as plain arrays and JSON.
+
+        Args:
+            folder: where the files are written.
+            texts: hashes of the passages that it was learnt from.
         """
-        np.save(folder / _FILES[2], np.unique(np.array(texts, dtype="S16")))
-        np.savez(folder / "arrays.npz", idf=self.idf, projection=self.projection)
+        np.save(folder / _TEXTS, np.unique(np.array(texts, dtype="S16")))
+        np.savez(folder / _ARRAYS, idf=self.idf, projection=self.projection)
         saved = {
             "form": self.analysis.form,
             "languages": self.analysis.languages,
             "words": self.vocabulary,
         }
-        (folder / "vocabulary.json").write_text(
-            json.dumps(saved, ensure_ascii=False), encoding="utf-8"
-        )
+        text = json.dumps(saved, ensure_ascii=False)
+        (folder / _VOCABULARY).write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> LsaModel:
-        """A model from the folder that it was saved in."""
-        saved = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+        """Load a model from the folder in which it was saved."""
+        saved = json.loads((folder / _VOCABULARY).read_text(encoding="utf-8"))
         analysis = replace(Analysis.choose(saved["form"]), languages=tuple(saved["languages"]))
-        with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
+        with np.load(folder / _ARRAYS, allow_pickle=False) as arrays:
             return cls(saved["words"], arrays["idf"], arrays["projection"], analysis)
 
 
@@ -97,11 +103,13 @@ def take_over(earlier: Path, folder: Path, texts: Sequence[bytes]) -> bool:
         folder: where to copy it.
         texts: hashes of the passages there are now.
     """
-    learnt, now = np.load(earlier / _FILES[2]), np.array(texts, dtype="S16")
-    changed = max(len(np.setdiff1d(learnt, now)), len(np.setdiff1d(now, learnt)))
-    if changed * 10 >= len(learnt):
+    learnt = np.load(earlier / _TEXTS)
+    now = np.array(texts, dtype="S16")
+    removed = np.setdiff1d(learnt, now)
+    added = np.setdiff1d(now, learnt)
+    if max(len(removed), len(added)) * 10 >= len(learnt):
         return False
-    for name in _FILES:
+    for name in (_ARRAYS, _VOCABULARY, _TEXTS):
         copyfile(earlier / name, folder / name)
     return True
 
@@ -109,13 +117,10 @@ def take_over(earlier: Path, folder: Path, texts: Sequence[bytes]) -> bool:
 def learn(
     corpora: Sequence[Corpus], dimensions: int, most: int, analysis: Analysis = PLAIN
 ) -> LsaModel:
-    """Learn a model from at most `most` passages of all corpora. Raises ConfigError where they hold
-    no words.
-    """
+    """Learn a model from at most `most` passages. Raises ConfigError where they have no words."""
     total = sum(len(corpus) for corpus in corpora)
-    texts = track(
-        _sample_texts(corpora, math.ceil(total / most)), "Learning embeddings from the corpus"
-    )
+    sample = _sample_texts(corpora, math.ceil(total / most))
+    texts = track(sample, "Learning embeddings from the corpus")
     analysis = analysis.find(passage.content for corpus in corpora for passage in corpus.sample())
     vectorizer = _vectorizer(analysis)
     try:
@@ -123,43 +128,33 @@ def learn(
     except ValueError as error:
         raise ConfigError(f"embedder=lsa cannot learn from this corpus: {error}") from error
     words = vectorizer.get_feature_names_out().tolist()
-    passages, number = (f"{count:,}" for count in matrix.shape)
-    with show_step(f"Fitting embeddings to {passages} passages and {number} words"):
-        return LsaModel(
-            words, vectorizer.idf_.astype(np.float32), _projection(matrix, dimensions), analysis
-        )
+    step = f"Fitting embeddings to {matrix.shape[0]:,} passages and {matrix.shape[1]:,} words"
+    with show_step(step):
+        projection = _fit_projection(matrix, dimensions)
+    return LsaModel(words, vectorizer.idf_.astype(np.float32), projection, analysis)
 
 
-def _projection(matrix: csr_matrix, dimensions: int) -> NDArray[np.float32]:
+def _fit_projection(matrix: csr_matrix, dimensions: int) -> NDArray[np.float32]:
+    """Fit the projection of words, (words, d) float32."""
     if matrix.shape[1] == 1:  # an SVD needs two words at least
         return np.ones((1, 1), dtype=np.float32)
-    with np.errstate(
-        invalid="ignore"
-    ):  # it divides by the variance, which is 0 where all passages are equal
-        svd = TruncatedSVD(n_components=min(dimensions, *matrix.shape), random_state=_SEED).fit(
-            matrix
-        )
+    svd = TruncatedSVD(n_components=min(dimensions, *matrix.shape), random_state=_SEED)
+    # It divides by the variance, which is 0 where all passages are equal.
+    with np.errstate(invalid="ignore"):
+        svd.fit(matrix)
     return np.ascontiguousarray(svd.components_.T, dtype=np.float32)
 
 
 def _sample_texts(corpora: Sequence[Corpus], stride: int) -> Iterator[str]:
+    """Yield the texts of passages at even distances."""
     for corpus in corpora:
         positions = range(0, len(corpus), stride)
         for start in range(0, len(positions), _BATCH):
-            yield from (
-                passage.content
-                for passage in corpus.get_by_position(positions[start : start + _BATCH])
-            )
+            for passage in corpus.get_by_position(positions[start : start + _BATCH]):
+                yield passage.content
 
 
 def _vectorizer(analysis: Analysis, vocabulary: dict[str, int] | None = None) -> TfidfVectorizer:
-    """TF-IDF with sublinear counts: a passage with a word ten times is not ten times as much about
-    it.
-    """
-    if analysis.form == "plain":
-        return TfidfVectorizer(
-            stop_words="english", sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary
-        )
-    return TfidfVectorizer(
-        analyzer=analysis.split, sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary
-    )
+    """Make a TF-IDF vectorizer, whose sublinear counts damp the repetitions of a word."""
+    words = {"stop_words": "english"} if analysis.form == "plain" else {"analyzer": analysis.split}
+    return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary, **words)

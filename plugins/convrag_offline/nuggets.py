@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from convrag.sdk.search.frequencies import DocumentFrequencies
 from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.clauses import shorten_by_clauses
 from convrag.sdk.text.overlap import compute_share, weigh_query
-from convrag.sdk.text.sentences import shorten_by_clauses, split_sentences
+from convrag.sdk.text.sentences import split_sentences
 from convrag.sdk.text.windows import Source, select_sentences
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
@@ -21,8 +22,9 @@ _END_MARKS = (".", "!", "?", "…")
 def tag_nuggets(
     question: str, passage: str, frequencies: DocumentFrequencies, title: str = ""
 ) -> str:
-    """Copy a passage with tags around its nuggets: the sentences that convrag_ginger's
-    detector=sentences takes, with idf.
+    """Do task "nuggets": copy a passage with tags around the sentences that match the question.
+
+    detector=sentences takes the same ones, but here rare words weigh more.
     """
     copied: list[str] = []
     position = 0
@@ -45,12 +47,12 @@ class _Quote(NamedTuple):
 def summarize(
     question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies
 ) -> str:
-    """Quote a sentence of the nuggets that has at most `words` words.
+    """Do task "summarize": quote a sentence of the nuggets that has at most `words` words.
 
     Where all are longer, the first clauses of one are quoted; where none can be shortened by whole
     clauses, nothing is. A sentence with an end mark is better than a heading or an item of a list.
-    Then counts how much of the question it covers, then the number of its content words, then which
-    comes first.
+    The next criteria are the share of the question that it covers, the number of its content words,
+    and its place.
     """
     weights = weigh_query(question, frequencies)
     quotes: dict[str, _Quote] = {}

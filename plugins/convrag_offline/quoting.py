@@ -68,7 +68,7 @@ def _make_source(passage: Mapping[str, Any]) -> Source:
 
 
 def _follow_hints(evidence: Passages, earlier_evidence: Passages) -> list[Mapping[str, Any]]:
-    """List the evidence with the passages at which its hints point; a hint at nothing is left out."""
+    """List the evidence with hints replaced by their passages; a hint at nothing is left out."""
     full = {str(item["number"]): item for item in earlier_evidence if not item.get("hint")}
     found = []
     for item in evidence:

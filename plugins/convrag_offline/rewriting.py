@@ -1,22 +1,22 @@
-"""Task "rewrite" without a language model: the question, and the words of the history that it lacks.
+"""Task "rewrite" without a language model: the question and words of the history.
 
-How many words are added: a standalone search question names about three things, so a question with
-fewer than three content words is filled up to three. A reference back (it, they, that) stands for
-two words at least: a name and what goes with it. But a reference that follows two content words of
-its own question most probably refers to those, and needs none. So a standalone question, as at a
+Number of words: a standalone search question names about three things, so a question with fewer
+than three content words is filled up to three. A reference back (it, they, that) counts as two
+missing words at least: a name and an attribute. But a reference that follows two content words of
+its own question most probably refers to these, and needs none. So a standalone question, as at a
 change of topic, stays as it is. Where the question itself is searched for next to its rewrite, with
 a weight w, each of its words counts 1 + w and an added one counts 1. Wrong words err in all
 directions, so their noise grows with the square root of their number: (1 + w) squared times as many
 words disturb the question no more, and more of the right ones are among them.
 
-Which words are added: those that the conversation is about. A word is one of them if it was said
-twice, by whomever: in a question and in its answer, or in two exchanges. A sentence that is
-repeated literally counts once, since an assistant that quotes the same passage again confirms
-nothing. An exchange without an answer cannot repeat its question's words, so these count at once. A
-mention weighs half of one in the next exchange; but what the first question names, since the
-conversation is about it, never weighs less than a mention in the last one. Rare words of the corpus
+Choice of words: the words that the conversation is about. Such a word was mentioned twice, by
+either side: in a question and in its answer, or in two exchanges. A sentence that is repeated
+literally counts once, since an assistant that quotes the same passage again confirms nothing. An
+exchange without an answer cannot repeat its question's words, so one mention there is enough. A
+mention weighs half of one in the next exchange; but the words of the first question, which
+introduces the topic, never weigh less than a mention in the last one. Rare words of the corpus
 weigh more (idf); words that no passage has are left out, since they find nothing. The added words
-stand in the order in which they were said.
+are in the order of their mentions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,12 +30,13 @@ ENOUGH = 3
 """Content words of a standalone question."""
 
 REFERENCE = 2
-"""Words that a reference back stands for; after as many content words in its own question, it
-refers to those.
+"""Missing words for a reference back.
+
+After as many content words in its own question, a reference is taken to refer to these.
 """
 
 DECAY = 0.5
-"""Weight of a mention against one in the next exchange."""
+"""Weight of a mention, relative to one in the next exchange."""
 
 History = Sequence[Mapping[str, str]]
 """Exchanges, oldest first, each with `user` and `assistant`."""
@@ -47,7 +48,8 @@ class _Candidate:
 
     Args:
         text: the word in its latest form.
-        position: of that form: the exchange (from the last one, 0, backward), the speaker, the word.
+        position: of that form: the exchange (from the last one, 0, backward), the speaker, and the
+            word.
         weight: of all its mentions.
         mentions: how many there are.
     """
@@ -64,11 +66,11 @@ def rewrite(
     """Return the question on one line, followed by the words that it lacks.
 
     Args:
-        question: what shall stand alone.
-        history: where the words are taken from, oldest exchange first.
+        question: the question that shall stand alone.
+        history: the exchanges with the words, oldest first.
         frequencies: tell rare words from common ones.
-        question_weight: with which the question is searched for beside the rewrite; 0 where it is
-            not.
+        question_weight: the weight of the question itself if it is searched for next to the
+            rewrite; 0 where it is not.
     """
     missing = find_missing_words(question, history, frequencies, question_weight)
     return " ".join([*question.split(), *missing])
@@ -77,7 +79,7 @@ def rewrite(
 def find_missing_words(
     question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0
 ) -> list[str]:
-    """Find the words of the history that the question needs to stand alone, in their latest form."""
+    """Find the words of the history that the question lacks, in their latest form."""
     number = round(_count_missing_words(question) * (1 + question_weight) ** 2)
     if not number:
         return []
@@ -116,8 +118,10 @@ def _find_candidates(history: History) -> dict[str, _Candidate]:
                 candidate = found.setdefault(stem, _Candidate(text, (-age, part, position)))
                 candidate.weight += DECAY**age
                 candidate.mentions += 1 if exchange.get("assistant") else 2
-    for word in find_content_words(history[0].get("user") or "") if history else ():
-        if topic := found.get(word.stem):
+    first_question = history[0].get("user") if history else ""
+    for word in find_content_words(first_question or ""):
+        topic = found.get(word.stem)
+        if topic:
             topic.weight = max(topic.weight, 1.0)
     return found
 

@@ -286,8 +286,8 @@ def check_folder(folder: Path) -> None:
     written = QuestionSet.read(folder).files if (folder / MANIFEST).is_file() else {}
     if changed := [name for name in there if written.get(name) != file_hash(folder / name)]:
         raise ConfigError(
-            f"task.path={folder}: {changed[0]} was not written by task=questions, or was edited since; choose another "
-            "folder, or move this one away"
+            f"task.path={folder}: {changed[0]} was not written by task=questions, or was edited "
+            "since; choose another folder, or move this one away"
         )
 
 

@@ -248,8 +248,8 @@ def list_results(
             {(each.domain, turn.passage.id) for each in conversations for turn in each.turns}
         )
         yield (
-            f"{count(len(conversations), 'conversation')}, {count(len(turns), 'turn')}: {named}; about "
-            f"{count(passages, 'passage')} of {count(documents, 'document')}."
+            f"{count(len(conversations), 'conversation')}, {count(len(turns), 'turn')}: {named}; "
+            f"about {count(passages, 'passage')} of {count(documents, 'document')}."
         )
     if refused := sum(counts.refused.values()):
         reasons = ", ".join(f"{reason} {number}" for reason, number in counts.refused.most_common())

@@ -10,7 +10,7 @@ from convrag.sdk.identity import file_hash
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.llm import recording
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+_WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 
 
 class ReplayLLM(LLM):
@@ -57,4 +57,4 @@ class ReplayLLM(LLM):
 
     def count_tokens(self, text: str) -> int:
         """Count words and punctuation marks, roughly: the model that counted is not here."""
-        return len(_TOKEN.findall(text))
+        return len(_WORD_OR_MARK.findall(text))

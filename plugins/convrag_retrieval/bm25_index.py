@@ -159,10 +159,16 @@ def _describe(
     """Say what a user should know: an unknown language, or a file that has most passages."""
     for language in languages:
         if not is_known(language):
-            yield f"no stop words or stems are known for the language {language!r}: its words are found as written"
+            yield (
+                f"no stop words or stems are known for the language {language!r}: "
+                "its words are found as written"
+            )
     if _share_out(sizes).min() < 1:
         name, most = [*names][int(sizes.argmax())], int(sizes.max())
-        yield f"{name} has {most:,} of the {sizes.sum():,} passages: words are counted as if it had half of them"
+        yield (
+            f"{name} has {most:,} of the {sizes.sum():,} passages: "
+            "words are counted as if it had half of them"
+        )
 
 
 def weigh_words(

@@ -91,7 +91,8 @@ class CorpusRetriever(Retriever):
             try:
                 if next(iter(self.dataset.corpus(domain)), None) is None:
                     why = self.dataset.explain_missing_corpus(domain)
-                    yield f"the data set has no passages to search for the domain {domain!r}. {why}".rstrip()
+                    message = f"the data set has no passages to search for the domain {domain!r}."
+                    yield f"{message} {why}".rstrip()
             except DataError as error:
                 yield str(error)
 

@@ -1,5 +1,4 @@
-"""More than one search in a turn, or none: unneeded ones left out, parts of a question, steps that
-read and ask again.
+"""Several searches in a turn, or none.
 
 * `needed`: `search=never_needed`.
 * `parts`: `search=decompose`.
@@ -16,27 +15,23 @@ def convrag_register(register: Register) -> None:
         "search",
         "never_needed",
         "convrag_search.needed:NeverNeededSearch",
-        'Leave out searches that nobody needs: "Thanks!", "Make it shorter." The answer '
-        "rests on what the last one cited.",
+        'Leave out needless searches ("Thanks!", "Make it shorter.") where an LLM finds them so.',
     )
     register(
         "search",
         "decompose",
         "convrag_search.parts:DecomposeSearch",
-        'Search for each part of a question by itself: "How tall is it, and who built '
-        'it?" is two searches.',
+        'Search for each part of a question: "How tall is it, and who built it?" has two parts.',
     )
     register(
         "search",
         "iterative",
         "convrag_search.steps:IterativeSearch",
-        "Search for what the rewriter says, read, and search for what is missing, until "
-        "it is there or a limit is reached.",
+        "Search, have the LLM read the passages, and search for what is missing, up to a limit.",
     )
     register(
         "search",
         "agent",
         "convrag_search.steps:AgentSearch",
-        "Let the model search: it calls a search tool by the server's function calling, "
-        "until it calls none.",
+        "Let the model search: it calls a search tool by function calling, until it calls none.",
     )

@@ -12,17 +12,17 @@ from convrag.sdk.llm.json_stage import JsonStage
 
 @dataclass(kw_only=True, eq=False)
 class NeverNeededSearch(JsonStage, Search):
-    """Leave out searches that nobody needs: "Thanks!", "Make it shorter." The answer rests on what the last one cited.
+    """Leave out needless searches ("Thanks!", "Make it shorter.") where an LLM finds them so.
 
-    A language model is asked, except at the first question of a conversation. Where its reply
-    cannot be used, the search is made, and the record says why. Without a language model, every
-    search is made.
+    The answer then rests on the passages that the last one cited. The language model is not asked
+    at the first question of a conversation. Where its reply cannot be used, the search is made, and
+    the record says why. Without a language model, every search is made.
 
     Source: the retrieval decision of Self-RAG (Asai et al. 2023), by a prompt instead of a trained
         token.
 
     Args:
-        llm: a language model, or rules in its place.
+        llm: a language model; one that works by rules is not asked.
         prompt: a Jinja file to use instead of this package's needed.jinja; it is given `question`
             and `history` (a list of `user` and `assistant`, oldest first).
     """
@@ -42,11 +42,12 @@ class NeverNeededSearch(JsonStage, Search):
             need = self.ask(question, Need)
         except LLMError as error:
             return SearchStep(question.queries, fallback=str(error))
-        why = {"why": need.why or "the model says so"}
-        return SearchStep(question.queries) if need.search else SearchStep(trace=why)
+        if need.search:
+            return SearchStep(question.queries)
+        return SearchStep(trace={"why": need.why or "the model says so"})
 
     def join(self, question: Question, steps: Sequence[SearchStep], k: int) -> list[Hit]:
-        """Return what was found; without a search, the passages that the last answer cites."""
+        """Return the passages found; without a search, those that the last answer cites."""
         if steps:
             return super().join(question, steps, k)
         cited = [passage for turn in question.whole_history[-1:] for passage in turn.passages]

@@ -16,19 +16,20 @@ _AFTER_QUESTION_MARK = re.compile(r"(?<=[?？؟])\s*")
 
 @dataclass(kw_only=True, eq=False)
 class DecomposeSearch(JsonStage, Search):
-    """Search for each part of a question by itself: "How tall is it, and who built it?" is two searches.
+    """Search for each part of a question: "How tall is it, and who built it?" has two parts.
 
     A language model writes the parts as questions that stand alone. Without one, the question is
-    cut after question marks; each part takes the place of the rewrite's first query. A question of one part is searched for as the rewriter says.
-    The passages of the parts alternate, so that each part has its best among the first. Where the
-    model's reply cannot be used, there is one search, and the record says why.
+    cut after question marks; each part takes the place of the rewrite's first query. A question of
+    one part is searched for as the rewriter says. The passages of the parts alternate, so that each
+    part has its best among the first. Where the model's reply cannot be used, there is one search,
+    and the record says why.
 
     Source: Least-to-most prompting (Zhou et al. 2022) and the decomposition of MultiHop-RAG's
     baselines (Tang and Yang 2024), without an answer for each part.
 
     Args:
-        llm: a language model, or rules in its place.
-        parts: the most of them.
+        llm: a language model; one that works by rules is not asked.
+        parts: the most parts.
         prompt: a Jinja file to use instead of this package's parts.jinja; it is given `question`,
             `history` (a list of `user` and `assistant`, oldest first) and `parts` (the most).
     """
@@ -48,7 +49,7 @@ class DecomposeSearch(JsonStage, Search):
         part = parts[len(steps)]
         queries: tuple[Query, ...] = (Query(part),)
         if not self._has_model:
-            # the other queries are what the rewriter adds of the conversation
+            # The other queries are the rewriter's additions from the conversation.
             first, *others = question.queries
             queries = (replace(first, text=part), *others)
         return SearchStep(queries, {} if steps else {"parts": parts})
@@ -58,7 +59,7 @@ class DecomposeSearch(JsonStage, Search):
         return self.llm.tasks is None
 
     def _find_parts(self, question: Question, steps: Sequence[SearchStep]) -> list[str]:
-        """Find the parts before the first search; later, the trace of that has them."""
+        """Find the parts before the first search, and read them from its trace later."""
         if steps:
             return list(steps[0].trace.get("parts", []))
         if self._has_model:

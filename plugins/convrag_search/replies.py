@@ -17,7 +17,7 @@ class Parts(BaseModel):
 
 
 class Gap(BaseModel):
-    """What passages lack for an answer, and what to search for next."""
+    """The part of an answer that the passages lack, and the next query."""
 
     enough: bool = False
     missing: str = ""

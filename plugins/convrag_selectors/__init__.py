@@ -1,4 +1,4 @@
-"""Which of the passages found the model sees, and how many: not alike, as many as needed."""
+"""Selects the passages that the model sees: diverse ones, or as many as needed."""
 
 from convrag import Register, hookimpl
 

@@ -64,6 +64,17 @@ def format_inspector_lines(
             f"Measures that some turns lack are text, and in no chart: {', '.join(partial)}."
         )
     places = [turns[turn_id] for turn_id in turn_ids]
+    return [format_json(_make_document(models, turn_ids, places, measures, complete))]
+
+
+def _make_document(
+    models: Sequence[_Model],
+    turn_ids: Sequence[str],
+    places: Sequence[DatasetTurn],
+    measures: Sequence[str],
+    complete: Sequence[str],
+) -> dict[str, Any]:
+    """Make the document of the file; incomplete measures are written as text."""
     metrics = []
     for name in measures:
         if name in complete:
@@ -75,7 +86,7 @@ def format_inspector_lines(
         for model in models
         for turn_id in turn_ids
     ]
-    document = {
+    return {
         "name": " against ".join(model.id for model in models),
         "models": [_describe_model(model) for model in models],
         "metrics": metrics,
@@ -84,7 +95,6 @@ def format_inspector_lines(
         "tasks": [_make_task(place, models[0].records[place.turn.id]) for place in places],
         "evaluations": evaluations,
     }
-    return [format_json(document)]
 
 
 def _describe_model(model: _Model) -> dict[str, str]:

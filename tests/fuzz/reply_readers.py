@@ -26,7 +26,8 @@ from convrag.sdk.llm.judges import Judge
 from convrag.sdk.retry_after import parse_retry_after
 from convrag.sdk.text.answers import ReferenceTurn
 from convrag.sdk.text.citations import check_citations
-from convrag.sdk.text.sentences import find_sentence_spans, shorten_by_clauses
+from convrag.sdk.text.clauses import shorten_by_clauses
+from convrag.sdk.text.sentences import find_sentence_spans
 from convrag.testing import LetterEmbedder
 from convrag.testing.samples import passages, question
 from convrag_basics.direct import DirectGenerator

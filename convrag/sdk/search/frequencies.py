@@ -1,4 +1,4 @@
-"""Document frequencies of the run's corpora, and the weights of words that follow from them (idf)."""
+"""Document frequencies of the run's corpora, and the idf weights of words."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from convrag.store.code_hash import hash_modules
 from convrag.store.fingerprint import digest
 from convrag.store.store import BATCH, Store
 
-_CUT = re.compile(r"(?:-\d+)+$")
+_NUMBERS_AT_END = re.compile(r"(?:-\d+)+$")
 _FILE = "frequencies.json"
-_SAMPLE = 50_000  # passages of a corpus that are counted, at even distances
+
+_SAMPLE = 50_000
+"""The most passages of a corpus that are counted, at even distances."""
 
 
 class DocumentFrequencies:
-    """In how many of a corpus's passages each stem occurs; without passages, all words have the
-    same weight.
+    """Numbers of a corpus's passages that have each stem; without any, all weights are the same.
 
     Args:
         counts: stem -> number of passages.
-        passages: that were counted.
-        size: what there is to search, in words: "168 files".
+        passages: the number of passages that were counted.
+        size: the size of the corpus in words: "168 files".
         sources: the number of documents that the passages are from.
     """
 
@@ -47,16 +48,10 @@ class DocumentFrequencies:
         self.passages = passages
         self.size = size
         self.sources = sources
-        self._count_character = lru_cache(1024)(
-            lambda character: max(
-                (count for stem, count in self.counts.items() if character in stem), default=0
-            )
-        )
+        self._count_character = lru_cache(1024)(self._count_passages_with_character)
 
     def idf(self, stem: str) -> float:
-        """Return the inverse document frequency: higher for rare words, 0 for one that no passage
-        has.
-        """
+        """Return the inverse document frequency: high for rare words, 0 for unknown ones."""
         if not self.passages:
             return 1.0
         count = self.counts.get(stem, 0)
@@ -73,6 +68,10 @@ class DocumentFrequencies:
         highest = math.log(self.passages + 1) or 1.0
         return {stem: self.idf(stem) or highest for stem in sorted(stems)}
 
+    def _count_passages_with_character(self, character: str) -> int:
+        """Estimate the passages with a character by its most frequent piece."""
+        return max((count for stem, count in self.counts.items() if character in stem), default=0)
+
 
 def add_weights(stems: Set[str], weights: Mapping[str, float]) -> float:
     """Add the weights of a question's words that are among the stems of a text."""
@@ -86,10 +85,9 @@ def compute_share(text: str, weights: Mapping[str, float]) -> float:
 
 
 def find_source(passage: Passage) -> str:
-    """Return what tells the document of a passage from others: its file, title, or id without
-    numbers at its end.
-    """
-    return str(passage.metadata.get("document") or passage.title or _CUT.sub("", passage.id))
+    """Return the name of a passage's document: its file, title, or id without final numbers."""
+    document = passage.metadata.get("document")
+    return str(document or passage.title or _NUMBERS_AT_END.sub("", passage.id))
 
 
 _counted: WeakKeyDictionary[Dataset, DocumentFrequencies] = WeakKeyDictionary()
@@ -97,21 +95,19 @@ _lock = threading.Lock()
 
 
 def count_document_frequencies(dataset: Dataset, store: Store) -> DocumentFrequencies:
-    """Count the document frequencies of a data set's corpora together; the store keeps those of
-    each. Raises DataError.
+    """Count the document frequencies of a data set's corpora together. Raises DataError.
 
-    Of a corpus with more than 50,000 passages, so many are counted, at even distances.
+    Each corpus is counted once, and its counts are cached in the store. At most 50,000 passages of
+    a corpus are counted, at even distances.
     """
     with _lock:
-        if (known := _counted.get(dataset)) is None:
-            known = _counted[dataset] = _count(open_corpora(dataset, store), store)
-    return known
+        if dataset not in _counted:
+            _counted[dataset] = _count(open_corpora(dataset, store), store)
+        return _counted[dataset]
 
 
 def open_corpora(dataset: Dataset, store: Store) -> list[Corpus]:
-    """Open the corpora of a data set, in its order; domains without passages are left out. Raises
-    DataError.
-    """
+    """Open the corpora of a data set, in its order, but for empty domains. Raises DataError."""
     return [
         Corpus(dataset, domain, store)
         for domain in dataset.domains()
@@ -121,35 +117,29 @@ def open_corpora(dataset: Dataset, store: Store) -> list[Corpus]:
 
 def _count(corpora: Sequence[Corpus], store: Store) -> DocumentFrequencies:
     counts: Counter[str] = Counter()
-    passages = files = sources = 0
+    totals: Counter[str] = Counter()
+    code = hash_modules("convrag.sdk.search.frequencies", "convrag.sdk.text.analysis")
     for corpus in corpora:
-        key = digest(
-            [
-                corpus.fingerprint,
-                hash_modules("convrag.sdk.search.frequencies", "convrag.sdk.text.analysis"),
-            ]
-        )
+        key = digest([corpus.fingerprint, code])
         folder = store.folder("frequencies", key, partial(_count_corpus, corpus))
         row = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        counts.update(row["counts"])
-        passages, files, sources = (
-            passages + row["passages"],
-            files + row["files"],
-            sources + row["sources"],
-        )
-    size = (
-        f"{files:,} files"
-        if files > 1
-        else f"{passages:,} passages"
-        if passages > 1
-        else "1 passage"
-    )
-    return DocumentFrequencies(counts, passages, size, sources)
+        counts.update(row.pop("counts"))
+        totals.update(row)
+    size = _describe_size(totals["files"], totals["passages"])
+    return DocumentFrequencies(counts, totals["passages"], size, totals["sources"])
+
+
+def _describe_size(files: int, passages: int) -> str:
+    if files > 1:
+        return f"{files:,} files"
+    return f"{passages:,} passages" if passages > 1 else "1 passage"
 
 
 def _count_corpus(corpus: Corpus, folder: Path) -> None:
+    """Count a corpus, and write the counts into a folder."""
     counts: Counter[str] = Counter()
-    files, sources = set[str](), set[str]()
+    files: set[str] = set()
+    sources: set[str] = set()
     positions = range(0, len(corpus), math.ceil(len(corpus) / _SAMPLE) or 1)
     for start in range(0, len(positions), BATCH):
         for passage in corpus.get_by_position(positions[start : start + BATCH]):

@@ -123,7 +123,8 @@ def measure_agreement(rankings: Sequence[Sequence[str]], depth: int = 10) -> lis
 
     The measure is the mean of its average overlaps with them. The average overlap of two rankings
     is the mean, over the depths d = 1, 2, ..., of the share of their first d items that they have
-    in common, so that the first ranks count most (Fagin, Kumar and Sivakumar 2003). A single ranking agrees with itself.
+    in common, so that the first ranks count most (Fagin, Kumar and Sivakumar 2003). A single
+    ranking agrees with itself.
 
     Args:
         rankings: lists of different ids, best first.

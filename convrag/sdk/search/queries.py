@@ -57,7 +57,7 @@ def list_queries(queries: Sequence[Query]) -> list[str]:
     """Describe queries, each text in a line: "tea kettle (weight 0.5, for words, from mmr)"."""
     notes: dict[str, list[str]] = {}
     for query in queries:
-        own = notes.setdefault(_cut(query.text), [])
+        own = notes.setdefault(_shorten(query.text), [])
         note = _describe_search(query)
         if note:
             own.append(note)
@@ -78,12 +78,12 @@ def _describe_search(query: Query) -> str:
 
 def summarise_queries(queries: Sequence[Query]) -> str:
     """Name the first query, and count the other texts: "tea kettle and 11 more"."""
-    first = _cut(queries[0].text)
+    first = _shorten(queries[0].text)
     more = len(list_queries(queries)) - 1
     return f"{first} and {more} more" if more else first
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Cut a text to one line of at most `LONGEST` characters."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]} ... ({len(line):,} characters)"

@@ -129,7 +129,7 @@ Form = Literal["auto", "plain"]
 """How texts are split into words, see `Analysis`."""
 
 Aid = Literal["auto", "english", "none"]
-"""Which stop words, or which stems."""
+"""The choice of stop words or stems."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def match_passages(texts: Sequence[str], *readings: Mapping[str, float]) -> Matc
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of a turn, and why.
+    """The outcome of a turn, and its reasons.
 
     Args:
         outcome: what was decided.
@@ -123,7 +123,7 @@ class Decision:
         return row | {"why": self.explain()}
 
     def explain(self) -> str:
-        """Say in a sentence what was decided and why: "Refused: the nearest passage has 1 of ..."."""
+        """Say what was decided and why: "Refused: the nearest passage has 1 of ..."."""
         outcomes = {
             "answered": "Answered",
             "partial": "Answered in part",

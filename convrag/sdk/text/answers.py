@@ -1,10 +1,10 @@
-"""The answers that metrics compare or have judged, and what the data set knows of their turns."""
+"""The answers that metrics compare or have judged, and the data set's references for them."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,73 +24,69 @@ Citations = Literal["remove", "keep"]
 
 
 def truncate_words(text: str, max_words: int | None) -> str:
-    """The first `max_words` words of a text, with the white space between them; None leaves all."""
+    """Return the first `max_words` words of a text with the space between them; None leaves all."""
     if max_words is None:
         return text
-    ends = [
-        match.end() for _, match in zip(range(max_words), re.finditer(r"\S+", text), strict=False)
-    ]
-    return text[: ends[-1]] if ends else ""
+    end = 0
+    for word in islice(re.finditer(r"\S+", text), max_words):
+        end = word.end()
+    return text[:end]
 
 
 def prepare_answer(
     record: TurnRecord, citations: Citations = "remove", max_words: int | None = None
 ) -> str:
-    """The answer of a turn as it is compared."""
+    """Return the answer of a turn as metrics compare it."""
     answer = record.answer.text
-    return truncate_words(
-        strip_citations(answer) if citations == "remove" else answer.strip(), max_words
-    )
+    text = strip_citations(answer) if citations == "remove" else answer.strip()
+    return truncate_words(text, max_words)
 
 
 def lacks_part(record: TurnRecord, part: Literal["ranking", "answer", "evidence"]) -> bool:
-    """Whether a turn has no ranking, answer or evidence that could be measured.
+    """Tell whether a turn has no ranking, answer or evidence that could be measured.
 
     Either its files have none (task=evaluate), or the run makes no answers (generator=none).
     """
+    outcome = record.trace.get("generator", {}).get("outcome")
+    if part == "answer" and outcome == "no generator":
+        return True
     given = record.trace.get("evaluate", {}).get("given")
-    makes_none = (
-        part == "answer" and record.trace.get("generator", {}).get("outcome") == "no generator"
-    )
-    return makes_none or (given is not None and part not in given)
+    return given is not None and part not in given
 
 
 def evidence_texts(record: TurnRecord) -> list[str]:
-    """The full texts of the passages in the evidence, each once; for a hint the passage that it
-    stands for.
+    """List the full texts of the passages in the evidence, each once.
+
+    A hint counts as its passage.
     """
     texts = (item.passage.text or item.text for item in record.evidence.items)
     return list(dict.fromkeys(text for text in texts if text.strip()))
 
 
 def list_evidence(record: TurnRecord) -> list[Passage]:
-    """The passages in the evidence that have a text, each once, in order."""
-    return list(
-        {
-            item.passage.id: item.passage
-            for item in record.evidence.items
-            if item.passage.text.strip()
-        }.values()
-    )
+    """List the passages in the evidence that have a text, each once, in order."""
+    passages = {}
+    for item in record.evidence.items:
+        if item.passage.text.strip():
+            passages[item.passage.id] = item.passage
+    return list(passages.values())
 
 
 def rests_on_few_nuggets(record: TurnRecord, min_nuggets: int) -> bool:
-    """Whether the generator's trace (generator=ginger) says that it detected fewer than
-    `min_nuggets` nuggets.
-    """
+    """Tell whether generator=ginger detected fewer than `min_nuggets` nuggets, by its trace."""
     nuggets = record.trace.get("generator", {}).get("nuggets")
     return nuggets is not None and len(nuggets) < min_nuggets
 
 
 @dataclass(frozen=True)
 class ReferenceTurn:
-    """A turn as the data set has it: nothing in it depends on the system that is judged.
+    """A turn as the data set has it, independent of the system that is judged.
 
     Args:
         question: as it was asked.
         history: the turns before it, oldest first.
         answer: the reference answer; empty where there is none.
-        passages: those that the reference answer rests on.
+        passages: the passages on which the reference answer rests.
         labels: of the data set ("answerability": "UNANSWERABLE").
     """
 
@@ -101,15 +97,14 @@ class ReferenceTurn:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def prompt_inputs(self) -> dict[str, Any]:
-        """The inputs that prompts of judges have in common."""
+        """Return the inputs that the prompts of all judges have."""
         from convrag.sdk.llm.rewriter import format_exchanges
 
         return {"question": self.question, "history": format_exchanges(self.history)}
 
 
 class References:
-    """The turns of a data set by id, read when the first is looked up. May be used by several
-    threads.
+    """The turns of a data set by id, read when the first is looked up. Thread-safe.
 
     Args:
         dataset: has the turns.
@@ -126,10 +121,12 @@ class References:
         self._lock = threading.Lock()
 
     def look_up(self, record: TurnRecord) -> ReferenceTurn:
-        """The reference of a record's turn; for a turn that the data set lacks, only the record's
-        own question.
+        """Look up the reference of a record's turn.
+
+        A turn that the data set lacks has the record's own question and labels alone.
         """
-        if (place := self._places().get(record.turn_id)) is None:
+        place = self._places().get(record.turn_id)
+        if place is None:
             return ReferenceTurn(record.original_query, labels=record.labels)
         conversation, index = place
         turn = conversation.turns[index]
@@ -138,56 +135,66 @@ class References:
         return ReferenceTurn(turn.question, history, turn.answer, passages, turn.labels)
 
     def find_answer(self, record: TurnRecord) -> str:
-        """The reference answer to a turn; empty where there is none."""
-        place = self._places().get(record.turn_id)
-        return place[0].turns[place[1]].answer.strip() if place else ""
+        """Find the reference answer to a turn; empty where there is none."""
+        turn = self._find_turn(record)
+        return turn.answer.strip() if turn else ""
 
     def find_label(self, record: TurnRecord, name: str) -> str:
-        """A label of the turn in upper case, from the record or else from the data set; empty where
-        neither has it.
+        """Find a label of the turn in upper case, in the record or else in the data set.
 
         Args:
             record: the turn.
             name: in lower case with underscores ("question_type"), however the data set writes it.
+
+        Returns:
+            The label; empty where neither has it.
         """
-        if found := _get_label(record.labels, name):
-            return found
-        place = self._places().get(record.turn_id)
-        return _get_label(place[0].turns[place[1]].labels, name) if place else ""
+        label = _get_label(record.labels, name)
+        if label:
+            return label
+        turn = self._find_turn(record)
+        return _get_label(turn.labels, name) if turn else ""
 
     def has_answers(self) -> bool:
-        """Whether any turn has a reference answer."""
-        return any(
-            conversation.turns[index].answer.strip()
-            for conversation, index in self._places().values()
-        )
+        """Tell whether any turn has a reference answer."""
+        return any(turn.answer.strip() for turn in self._list_turns())
 
     def has_passages(self) -> bool:
-        """Whether any turn has passages of its own, or there are qrels and a corpus."""
-        if any(
-            conversation.turns[index].passages for conversation, index in self._places().values()
-        ):
+        """Tell whether any turn has passages of its own, or there are qrels and a corpus."""
+        if any(turn.passages for turn in self._list_turns()):
             return True
-        domains = self._dataset.domains() if self._qrels() else ()
-        return any(True for domain in domains for _ in islice(self._dataset.corpus(domain), 1))
+        if not self._qrels():
+            return False
+        return any(
+            next(iter(self._dataset.corpus(domain)), None) is not None
+            for domain in self._dataset.domains()
+        )
 
     def _read(self) -> Mapping[str, tuple[Conversation, int]]:
-        """Turn id -> its conversation, and its index there."""
+        """Map turn ids to their conversation, and their index there."""
         return {
             turn.id: (conversation, index)
             for conversation in self._dataset.conversations()
             for index, turn in enumerate(conversation.turns)
         }
 
+    def _list_turns(self) -> Iterator[Turn]:
+        for conversation, index in self._places().values():
+            yield conversation.turns[index]
+
+    def _find_turn(self, record: TurnRecord) -> Turn | None:
+        place = self._places().get(record.turn_id)
+        if place is None:
+            return None
+        conversation, index = place
+        return conversation.turns[index]
+
     def _relevant_passages(self, turn_id: str, domain: str) -> Sequence[Passage]:
-        """The passages that the qrels call relevant, the highest grade first, equal ones by id."""
+        """Look up the relevant passages of the qrels, the highest grade first, equal ones by id."""
         if self._store is None:
             return ()
-        relevant = {
-            passage_id: grade
-            for passage_id, grade in self._qrels().get(turn_id, {}).items()
-            if grade > 0
-        }
+        grades = self._qrels().get(turn_id, {})
+        relevant = [passage_id for passage_id, grade in grades.items() if grade > 0]
         if not relevant:
             return ()
         with self._lock:
@@ -196,19 +203,16 @@ class References:
 
                 self._corpora[domain] = open_passages(self._dataset, domain, self._store)
         corpus = self._corpora[domain]
-        return (
-            corpus.get_by_id(sorted(relevant, key=lambda name: (-relevant[name], name)))
-            if corpus
-            else ()
-        )
+        if not corpus:
+            return ()
+        return corpus.get_by_id(sorted(relevant, key=lambda name: (-grades[name], name)))
 
 
 def _get_label(labels: Mapping[str, Any], name: str) -> str:
+    """Return a label in upper case, the first of a list; empty where there is none."""
     for key, value in labels.items():
-        if key.casefold().replace(" ", "_").replace("-", "_") == name:
-            return (
-                str(value[0] if isinstance(value, list | tuple) and value else value or "")
-                .strip()
-                .upper()
-            )
+        if key.casefold().replace(" ", "_").replace("-", "_") != name:
+            continue
+        first = value[0] if isinstance(value, list | tuple) and value else value
+        return str(first or "").strip().upper()
     return ""

@@ -1,12 +1,13 @@
-"""The citations of an answer, `[1]`, `[1, 2]` and `[1][2]`: they are found and checked."""
+"""Finds and checks the citations of an answer: `[1]`, `[1, 2]` and `[1][2]`."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-# Code is matched first and stays unchanged: `items[0]` is no citation.
+# Code is matched first and stays unchanged: `items[0]` is not a citation.
 _CODE_OR_CITATION = re.compile(
-    r"```.*?```|`[^`\n]*`|(?<![^\S\n])(?P<gap>[^\S\n]*)\[\s*(?P<numbers>\d+(?:\s*[,;]\s*\d+)*)\s*\]",
+    r"```.*?```|`[^`\n]*`"
+    r"|(?<![^\S\n])(?P<gap>[^\S\n]*)\[\s*(?P<numbers>\d+(?:\s*[,;]\s*\d+)*)\s*\]",
     re.DOTALL,
 )
 
@@ -17,7 +18,7 @@ class CitationMark(NamedTuple):
     Args:
         start: of the mark, in characters of the text.
         end: the character after its last one.
-        numbers: those that it cites.
+        numbers: the numbers that it cites.
     """
 
     start: int
@@ -40,7 +41,7 @@ class CheckedCitations(NamedTuple):
 
 
 def find_citations(text: str) -> Iterator[CitationMark]:
-    """Find the citations in a text, in order. Subscripts in code (`items[0]`) are none.
+    """Find the citations in a text, in order, but not subscripts in code (`items[0]`).
 
     Example:
         >>> [mark.numbers for mark in find_citations("Dogs bark [1], cats do not [2, 3].")]
@@ -48,33 +49,39 @@ def find_citations(text: str) -> Iterator[CitationMark]:
     """
     for match in _CODE_OR_CITATION.finditer(text):
         if match["numbers"] is not None:
-            yield CitationMark(
-                match.start() + len(match["gap"]),
-                match.end(),
-                tuple(_find_numbers(match["numbers"])),
-            )
+            start = match.start() + len(match["gap"])
+            yield CitationMark(start, match.end(), tuple(_find_numbers(match["numbers"])))
 
 
 def blank_citations(text: str) -> str:
-    """A text with spaces in place of its citations, so that all else stays where it is; [1999] is a
-    year, and stays.
+    """Replace the citations of a text by spaces, so that all else stays where it is.
+
+    [1999] is a year, and stays.
     """
-    return _CODE_OR_CITATION.sub(
-        lambda found: " " * len(found[0]) if _cites(found) else found[0], text
-    )
+
+    def blank(match: re.Match[str]) -> str:
+        return " " * len(match[0]) if _is_citation(match) else match[0]
+
+    return _CODE_OR_CITATION.sub(blank, text)
 
 
 def strip_citations(text: str) -> str:
-    """A text without its citations, the space before them and white space around it; [1999] is a
-    year, and stays.
+    """Remove the citations of a text, the space before them, and white space around the text.
+
+    [1999] is a year, and stays.
     """
-    return _CODE_OR_CITATION.sub(lambda found: "" if _cites(found) else found[0], text).strip()
+
+    def remove(match: re.Match[str]) -> str:
+        return "" if _is_citation(match) else match[0]
+
+    return _CODE_OR_CITATION.sub(remove, text).strip()
 
 
-def _cites(found: re.Match[str]) -> bool:
-    return found["numbers"] is not None and all(
-        0 <= number < 1000 for number in _find_numbers(found["numbers"])
-    )
+def _is_citation(match: re.Match[str]) -> bool:
+    """Tell whether a match is a citation, rather than code or a year."""
+    if match["numbers"] is None:
+        return False
+    return all(0 <= number < 1000 for number in _find_numbers(match["numbers"]))
 
 
 def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
@@ -103,15 +110,16 @@ def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
             return match[0]
         return f"{match['gap']}[{', '.join(map(str, known))}]" if known else ""
 
-    found = -1
-    while removed > found:  # without its inner mark, "[1[9]]" is a citation
-        found = removed
+    removed_before = -1
+    while removed > removed_before:  # without its inner mark, "[1[9]]" is a citation
+        removed_before = removed
         text = _CODE_OR_CITATION.sub(keep_known, text)
     return CheckedCitations(text.strip(), tuple(cited), removed)
 
 
 def _find_numbers(marks: str) -> list[int]:
-    """The numbers in "1, 2; 3". One of ten digits or more is -1: Python refuses to convert
-    thousands of digits.
+    """Find the numbers in "1, 2; 3".
+
+    A number of ten digits or more becomes -1, since Python refuses to convert thousands of digits.
     """
     return [int(number) if len(number) < 10 else -1 for number in re.findall(r"\d+", marks)]

@@ -1,4 +1,4 @@
-"""The language of a text, by the stop words that it has or by its script."""
+"""Detects the language of a text, by its stop words or its script."""
 
 import unicodedata
 from collections import Counter
@@ -18,16 +18,14 @@ _SCRIPTS = {
     "HANGUL": "korean",
 }
 
-_ENOUGH = 20_000
-"""Characters by which chardet knows a language."""
+_SAMPLE_CHARACTERS = 20_000
+"""Length of the sample by which chardet detects a language."""
 
-_LEAST_TELLING = 0.1
-"""The least share of telling words in the texts of a language whose stop words are known; running
-text has .3.
-"""
+_MIN_RECOGNISED = 0.1
+"""Least share of stop words in texts of a language with a stop-word list; running text has .3."""
 
 _CODES = "ar ca cs da de el en es fa fi fr hi hu id it ja ko nl no pl pt ro ru sv th tr zh"
-"""Languages whose stop words are known, by their codes."""
+"""Codes of the languages with a stop-word list."""
 
 
 @lru_cache(2048)
@@ -55,14 +53,15 @@ def _find_two_best(counts: Counter[str]) -> tuple[str, int, int]:
     if not ranked:
         return "", 0, 0
     best, most = ranked[0]
-    return best, most, ranked[1][1] if len(ranked) > 1 else 0
+    second = ranked[1][1] if len(ranked) > 1 else 0
+    return best, most, second
 
 
 def _count_languages(tokens: Iterable[str], among: Sequence[str]) -> Counter[str]:
     """Count the different words of a text that speak for each language.
 
-    A stop word speaks for the languages that have it; of "l'eau", so does "l'". Any other word
-    speaks for the language of its script, twice if that is not the Latin one.
+    A stop word speaks for the languages that have it, and so does the "l'" of "l'eau". Any other
+    word speaks for the language of its script, twice if that is not the Latin one.
     """
     different = set(tokens)
     elided = {token[: token.index("'") + 1] for token in different if "'" in token}
@@ -73,8 +72,8 @@ def _count_languages(tokens: Iterable[str], among: Sequence[str]) -> Counter[str
             counts.update(owner for owner in owners if owner in among)
             continue
         script = _find_script(token)
-        if script:
-            counts[_SCRIPTS.get(script, script.lower())] += 0 if script == "LATIN" else 2
+        if script and script != "LATIN":
+            counts[_SCRIPTS.get(script, script.lower())] += 2
     return counts
 
 
@@ -95,7 +94,7 @@ def _find_owners() -> dict[str, list[str]]:
 
 
 def is_known(language: str) -> bool:
-    """Whether there are stop words or stems for a language."""
+    """Tell whether there are stop words or stems for a language."""
     return language in LANGUAGES or get_stemmer(language) is not None
 
 
@@ -105,8 +104,8 @@ def find_languages(texts: Iterable[str]) -> tuple[str, ...]:
     A language counts if a tenth of the words that speak for any speak for it.
 
     Returns:
-        Names as those of Snowball's stemmers ("german"). Of other languages it is their code
-        ("vi"), as chardet knows it by its letters, or the name of their script ("hebrew").
+        The names of Snowball's stemmers ("german"). Other languages have their code ("vi"), which
+        chardet detects by their letters, or the name of their script ("hebrew").
     """
     counts = Counter({"english": 1})  # English where nothing speaks for another language
     words = 1
@@ -117,9 +116,9 @@ def find_languages(texts: Iterable[str]) -> tuple[str, ...]:
         if most > second:
             counts[best] += most
         words += len(tokens)
-        if len(sample) < _ENOUGH:
+        if len(sample) < _SAMPLE_CHARACTERS:
             sample += f"{text}\n"
-    if counts.total() < _LEAST_TELLING * words:
+    if counts.total() < _MIN_RECOGNISED * words:
         code = _detect_code(sample)
         if code:
             return (code,)
@@ -128,7 +127,7 @@ def find_languages(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _detect_code(sample: str) -> str:
-    """Detect the code of a language whose stop words are not known; empty for any other."""
+    """Detect the code of a language without a stop-word list; empty for any other."""
     from chardet import detect
 
     code = detect(sample.encode("utf-8", "replace"))["language"]

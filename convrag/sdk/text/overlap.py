@@ -1,4 +1,4 @@
-"""What a text has in common with a query: the words of the query that it has, rare ones first.
+"""Measures the overlap of a text with a query: the share of its words, rare ones first.
 
 Each content word of a query weighs its inverse document frequency (idf) in the corpus, so that
 rare words count more. A text covers a share of the query: the weight of the words that it has.

@@ -1,5 +1,4 @@
-"""Splits texts of any script into sentences, as spans or as texts, and shortens an English sentence
-by whole clauses.
+"""Splits texts of any script into sentences, as spans or as texts.
 
 Rules for marks, abbreviations and line breaks find the ends, in a time that grows with the length
 of the text, whatever it holds.
@@ -22,7 +21,8 @@ _ITEM = r"(?:[-*+•◦▪‣–]|\#{1,6}|\d{1,3}[.)])(?=\s)|[|>]|`{3}|~{3}"
 # Possessive quantifiers (++) and atomic groups, so that no character is read many times over.
 _CANDIDATE = re.compile(
     rf"""
-    (?P<mark> [.!?…‽؟۔।॥։]++ (?: {_CLOSERS} | [\ \u00a0\u202f]» | \s(?:''|[”’])(?=\s) | \[[\d\ ,;–-]++\] )*+ )
+    (?P<mark> [.!?…‽؟۔।॥։]++
+        (?: {_CLOSERS} | [\ \u00a0\u202f]» | \s(?:''|[”’])(?=\s) | \[[\d\ ,;–-]++\] )*+ )
     | (?P<end> [。！？｡．។။]++ {_CLOSERS}*+ )
     | (?P<line> (?> \r\n | [{_BREAKS}] ) )
     """,
@@ -30,8 +30,8 @@ _CANDIDATE = re.compile(
 )
 _LAST_WORD = re.compile(r"[^\s(\[\"“‘«]*\Z")
 _NEW_LINE = re.compile(rf"[^\S{_BREAKS}]*+(?:[{_BREAKS}]|{_ITEM}|\Z)", re.VERBOSE)
-"""The beginning of a line that does not go on with the one before: an empty one, an item, a
-heading, a table, code.
+"""The beginning of a line that does not continue the one before: an empty line, an item, a heading,
+a table, code.
 """
 
 _BEFORE_NAMES, _BEFORE_NUMBERS = read_lists(Path(__file__).with_suffix(".txt")).values()
@@ -41,32 +41,35 @@ _GERMAN = re.compile(
 )
 _MONTH = re.compile(r"\s*(?:Jan|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|Okt|Oct|Nov|De[zc])")
 _JOINS = re.compile(
-    r"(?:[,(–—]|\b(?:a|an|the|of|in|on|at|to|for|with|by|from|and|or|within|as|than|that|der|die|das|und|oder|von|mit|"
-    r"für|im|am|zu|bei|aus|den|dem|des|eine?|bis))\Z",
+    r"(?:[,(–—]|\b(?:a|an|the|of|in|on|at|to|for|with|by|from|and|or|within|as|than|that|der|die"
+    r"|das|und|oder|von|mit|für|im|am|zu|bei|aus|den|dem|des|eine?|bis))\Z",
     re.IGNORECASE,
 )
-"""The end of a line after which a sentence goes on."""
+"""The end of a line after which a sentence continues."""
+
 BULLET = r"(?:[-*+•◦▪‣–]|\d{1,3}[.)])"
 """The mark of an item of a list, as a pattern."""
-FIELD = re.compile(r"[^:;\n]{1,80}: ")
+
+_FIELD = re.compile(r"[^:;\n]{1,80}: ")
 """The name of a field at the beginning of a line: "item: laptop"."""
-_NEAR, _NARROWEST, _WIDEST = (
-    400,
-    40,
-    160,
-)  # characters: of lines that are compared; lines of wrapped text
+
+_NEAR = 400
+"""Characters before and after a line break whose lines are compared."""
+
+_NARROWEST = 40
+_WIDEST = 160
+"""Width of wrapped text, in characters of its longest line."""
 
 
 def find_sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    r"""Find the (start, end) of each sentence of a text, or of a part of it, in order, without
-    white space around it.
+    r"""Find the (start, end) of each sentence of a text, or of a part of it, in order.
 
-    A sentence ends after a mark of its script with space after it, in Chinese and Japanese without
-    one; not after an abbreviation, the number of a list item or of a German date, nor before a
-    small letter or the end of a table's cell. A line break ends it, too, since titles and items
-    often have no mark; but not in a line that was wrapped: the next line goes on with a small
-    letter, or this one ends with a comma or "of", or had no room for the next word. A part without
-    letters belongs to the next sentence.
+    A span has no white space around it. A sentence ends after a mark of its script with space after
+    it, in Chinese and Japanese without one; not after an abbreviation, the number of a list item or
+    of a German date, nor before a small letter or the end of a table's cell. A line break ends it,
+    too, since titles and items often have no mark; but not in a line that was wrapped: the next
+    line continues with a small letter, or this one ends with a comma or "of", or had no room for
+    the next word. A part without letters belongs to the next sentence.
 
     Example:
         >>> text = "The fare is paid within\nGermany. It is due on 3. März."
@@ -84,12 +87,14 @@ def find_sentence_spans(text: str, start: int = 0, end: int | None = None) -> li
             continue
         spans.append((begin, place))
         begin = place
-    trimmed = (_trim(text, *span) for span in (*spans, (begin, end)))
-    return list(_join_without_letters(text, [span for span in trimmed if span[0] < span[1]]))
+    spans.append((begin, end))
+    trimmed = [_trim(text, *span) for span in spans]
+    with_text = [(first, last) for first, last in trimmed if first < last]
+    return list(_join_without_letters(text, with_text))
 
 
 def _ends_sentence(text: str, begin: int, mark: int, place: int, end: int) -> bool:
-    """Whether the mark from `mark` to `place` ends the sentence that begins at `begin`."""
+    """Tell whether the mark from `mark` to `place` ends the sentence that begins at `begin`."""
     if place >= end:
         return True
     if not text[place].isspace():
@@ -97,64 +102,75 @@ def _ends_sentence(text: str, begin: int, mark: int, place: int, end: int) -> bo
     following = text[place : min(place + 50, end)].lstrip()[:1]
     if following.islower() or following == "|":
         return False
-    if (
-        text[mark] != "." or not text[mark + 1 : mark + 2].isspace()
-    ):  # "..." and "?" end it, and so does "(so.)"
+    is_single_period = text[mark] == "." and text[mark + 1 : mark + 2].isspace()
+    if not is_single_period:  # "...", "?" and "(so.)" end it
         return True
+    if _is_item_number(text, begin, mark):
+        return False
     word = _LAST_WORD.search(text, max(begin, mark - 20), mark)
     last = word[0].lstrip("'") if word else ""
-    if last.isdigit() and len(last) < 3 and following.isupper():  # "31. März", "der 2. Weltkrieg"
-        german = _MONTH.match(text, place) or _GERMAN.search(text, max(begin, mark - 200), mark)
-        return not german and not _is_item_number(text, begin, mark)
-    return not _is_abbreviated(last, following) and not _is_item_number(text, begin, mark)
+    if last.isdigit() and len(last) < 3 and following.isupper():
+        return not _is_german_ordinal(text, begin, mark, place)
+    return not _is_abbreviated(last, following)
+
+
+def _is_german_ordinal(text: str, begin: int, mark: int, place: int) -> bool:
+    """Tell whether the period after a number marks an ordinal: "31. März", "der 2. Weltkrieg"."""
+    if _MONTH.match(text, place):
+        return True
+    return _GERMAN.search(text, max(begin, mark - 200), mark) is not None
 
 
 def _is_abbreviated(word: str, following: str) -> bool:
-    """Whether the period after a word marks an abbreviation."""
+    """Tell whether the period after a word marks an abbreviation."""
     if len(word) == 1:
         return word.isalpha() and word != "I"  # an initial, "z. B."
     if "." in word:  # "U.S" and "Ph.D", not "example.org" and "3.2"
         short = all(len(part) < 3 and not part.isdigit() for part in word.split("."))
         return short and word.lower() not in _ENDS_IN_LETTERS
     known = word.lower()
-    return known in _BEFORE_NAMES or (
-        known in _BEFORE_NUMBERS and (following.isdigit() or following == "(")
-    )
+    if known in _BEFORE_NUMBERS and (following.isdigit() or following == "("):
+        return True
+    return known in _BEFORE_NAMES
 
 
 def _is_item_number(text: str, begin: int, mark: int) -> bool:
-    """Whether all that stands before the mark is the number of an item: "3", "3.2", "iv"."""
-    item = text[begin:mark].strip() if mark - begin < 40 else ""
-    return 0 < len(item) <= 8 and (
-        item.replace(".", "").isdigit() or not any(map(str.isalpha, item))
-    )
+    """Tell whether the text before the mark is an item's number, without letters: "3", "3.2"."""
+    if mark - begin >= 40:
+        return False
+    item = text[begin:mark].strip()
+    return 0 < len(item) <= 8 and not any(map(str.isalpha, item))
 
 
 def _ends_line(text: str, begin: int, mark: int, place: int, end: int) -> bool:
-    """Whether the line break from `mark` to `place` ends a sentence, and not only a line that was
-    wrapped.
-    """
+    """Tell whether a line break ends a sentence, rather than a wrapped line."""
     if place >= end or _NEW_LINE.match(text, place, end) or not text[begin:mark].strip():
         return True
     before = text[max(0, mark - _NEAR) : mark].rpartition("\n\n")[2].splitlines()
     after = text[place : min(place + _NEAR, end)].partition("\n\n")[0].splitlines()
-    line, following = before[-1], after[0].lstrip()
-    if line.lstrip().startswith(("#", "|", "`" * 3)) or (
-        FIELD.match(line) and FIELD.match(following)
-    ):
+    line = before[-1]
+    following = after[0].lstrip()
+    if line.lstrip().startswith(("#", "|", "`" * 3)):
         return True
-    goes_on = following[:1].islower() and not text[begin:mark].lstrip()[0].islower()
-    if goes_on or following[:1] == "(" or _JOINS.search(line.rstrip()):
+    if _FIELD.match(line) and _FIELD.match(following):
+        return True
+    if following[:1] == "(" or _JOINS.search(line.rstrip()):
+        return False
+    if following[:1].islower() and not text[begin:mark].lstrip()[0].islower():
         return False
     width = max(map(len, (*before, *after)))
-    return not (
-        _NARROWEST <= width <= _WIDEST and len(line) + 1 + len(following.split()[0]) > width
-    )
+    if not _NARROWEST <= width <= _WIDEST:
+        return True
+    next_word = following.split()[0]
+    return len(line) + 1 + len(next_word) <= width
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Move the ends of a span inward over white space; a blank span becomes empty."""
     part = text[start:end]
-    return start + len(part) - len(part.lstrip()), max(start, end - len(part) + len(part.rstrip()))
+    first = start + len(part) - len(part.lstrip())
+    last = start + len(part.rstrip())
+    return first, last
 
 
 def _join_without_letters(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -184,7 +200,7 @@ def get_first_sentence(text: str) -> str:
 def split_sentences(text: str) -> tuple[str, ...]:
     """Split a text into its sentences, each on one line.
 
-    Numbers in square brackets are removed: in a prompt they would look like citations of its
+    Numbers in square brackets are removed, since in a prompt they would look like citations of its
     passages.
     """
     plain = remove_citations(text)
@@ -195,9 +211,10 @@ _ROUGH_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def split_roughly(text: str) -> list[str]:
-    """Split a text after end marks and at line breaks, abbreviations or not: fast.
+    """Split a text fast, after every end mark and at line breaks.
 
-    It is enough to recognise repeated sentences, or the beginning of a reply.
+    It also splits after abbreviations, which does not matter where repeated sentences or the
+    beginning of a reply are recognised.
     """
     return _ROUGH_END.split(text)
 
@@ -212,105 +229,10 @@ def remove_citations(text: str) -> str:
     return _CITATION.sub("", text)
 
 
-_ASIDE = re.compile(r"\s*\([^()]*\)")
-_MARK = re.compile(r"[,;](?=\s)|\s+[-–—]+(?=\s)")
-_SUBORDINATE = re.compile(
-    r"\s*(?:which|who|whose|whom|where|when|while|whereas|although|though|because|since|so that|such that|even "
-    r"(?:if|though)|unless|in which|of which)\b",
-    re.IGNORECASE,
-)
-_ADVERSATIVE = re.compile(r"\s*(?:but|so|yet)\b", re.IGNORECASE)
-_COORDINATE = re.compile(
-    r"\s*(?:and|or|nor)\b", re.IGNORECASE
-)  # may also stand before the last item of a list
-_RELATIVE = re.compile(r"\b(?:who|which|that|whose|where)\b", re.IGNORECASE)
-_INTRODUCTION = re.compile(
-    r"\W*(?:after|although|as|at|because|before|by|despite|during|even|for|from|if|in|like|of|on|once|since|though|to|"
-    r"under|unless|unlike|until|when|where|whereas|whether|while|with|within|without)\b",
-    re.IGNORECASE,
-)
-FINITE_VERB = re.compile(
-    r"\b(?:am|is|are|was|were|has|have|had|does|do|did|can|cannot|could|will|would|shall|should|may|might|must|became|"
-    r"becomes|began|came|gave|gives|makes|made|means|said|says|took|went|won|wrote)\b|\w(?:n't|n’t)\b",
-    re.IGNORECASE,
-)
-"""A verb by which an English clause is one."""
-_PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("``", "''"))
-
-
-def shorten_by_clauses(sentence: str, words: int) -> str:
-    """Return a sentence of at most `words` words: the sentence, or what is left without its asides
-    and last clauses.
-
-    "The museum (in Rome) is old, although it was rebuilt." becomes "The museum is old." A comma
-    counts as the end of a clause only where a clause with a verb goes before and a clause goes
-    after: a comma in a list never does, nor one after an introduction, nor one before a clause in
-    the middle of another. Where in doubt, nothing is cut.
-
-    Returns:
-        The text on one line; empty if the sentence is too long, and cannot be shortened by whole
-        clauses.
-    """
-    text = " ".join(sentence.split())
-    if len(text.split()) <= words:
-        return text
-    text = _ASIDE.sub("", text)
-    if len(text.split()) <= words:
-        return text
-    fitting = [text[:end] for end in _find_clause_ends(text) if len(text[:end].split()) <= words]
-    return f"{fitting[-1].rstrip()}." if fitting else ""
-
-
 def truncate_text(text: str, tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Return the longest beginning of a text, in whole words, that has so many tokens; all of it
-    where it fits.
-    """
+    """Return the longest beginning of a text, in whole words, of at most `tokens` tokens."""
     if count_tokens(text) <= tokens:
         return text
     ends = [0, *(word.end() for word in re.finditer(r"\S+", text))]
-    return text[: ends[bisect_right(ends, tokens, 1, key=lambda end: count_tokens(text[:end])) - 1]]
-
-
-def _find_clause_ends(text: str) -> Iterator[int]:
-    """Yield the offsets at which a main clause is complete and another clause begins, in order."""
-    marks = [mark.span() for mark in _MARK.finditer(text)]
-    introduced = _INTRODUCTION.match(text) is not None
-    listed = False  # whether a comma that ends no clause stands before, as in a list
-    for index, (start, end) in enumerate(marks):
-        following = text[end : marks[index + 1][0] if index + 1 < len(marks) else len(text)]
-        main = text[marks[0][1] :] if introduced else text
-        before = main[: start - (len(text) - len(main))] if index or not introduced else ""
-        if (
-            _ends_clause(text[start], following, listed)
-            and _is_clause(before)
-            and _is_closed(text[:start])
-        ):
-            yield start
-        elif index or not introduced:
-            listed = True
-
-
-def _ends_clause(mark: str, following: str, listed: bool) -> bool:
-    """Whether a clause begins after a mark: by its first word, or by a verb of its own after "and"
-    or a semicolon.
-    """
-    if mark != ";" and _SUBORDINATE.match(following):
-        return True
-    joined = _ADVERSATIVE.match(following) or (not listed and _COORDINATE.match(following))
-    return bool(mark == ";" or joined) and FINITE_VERB.search(following) is not None
-
-
-def _is_clause(text: str) -> bool:
-    """Whether a text has a finite verb of its own: one more than its relative clauses need."""
-    return len(FINITE_VERB.findall(text)) > len(_RELATIVE.findall(text))
-
-
-def _is_closed(text: str) -> bool:
-    """Whether every bracket and quotation mark that is opened is closed, and no colon has announced
-    a list.
-    """
-    return (
-        all(text.count(a) == text.count(b) for a, b in _PAIRS)
-        and text.count('"') % 2 == 0
-        and ": " not in text
-    )
+    too_long = bisect_right(ends, tokens, 1, key=lambda end: count_tokens(text[:end]))
+    return text[: ends[too_long - 1]]

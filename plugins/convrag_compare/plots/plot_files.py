@@ -1,4 +1,4 @@
-"""Which plots a comparison has, and the files that they are written to."""
+"""The plots of a comparison, and their files."""
 
 from __future__ import annotations
 

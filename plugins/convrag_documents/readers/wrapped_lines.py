@@ -5,7 +5,7 @@ from itertools import pairwise
 _SHORTEST_WRAPPED = 40
 """Characters from which a line may have been broken because it was full."""
 
-_SENTENCE_END = (".", "!", "?", ":", ";", "…", "|")
+_CLOSING_MARKS = (".", "!", "?", ":", ";", "…", "|")
 
 
 def join_wrapped_lines(text: str, *, full: int | None = None) -> str:
@@ -30,7 +30,7 @@ def join_wrapped_lines(text: str, *, full: int | None = None) -> str:
 
 
 def _continues_before_small_letter(line: str, following: str) -> bool:
-    if len(line) < _SHORTEST_WRAPPED or line.endswith(_SENTENCE_END):
+    if len(line) < _SHORTEST_WRAPPED or line.endswith(_CLOSING_MARKS):
         return False
     return following[:1].islower()
 
