@@ -60,7 +60,7 @@ def test_the_search_is_that_of_summing_up_everything(
     """`few` of 0: frequent words are looked up as soon as that is right, whether it pays or not."""
     postings = make_postings(folder, passages, 20, seed, levels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FEW", few)
+        patch.setattr(module, "_LOOK_UP_COST", few)
         assert postings.search(words, k) == search_all(postings, words, k, passages)
 
 

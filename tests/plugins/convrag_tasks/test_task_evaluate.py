@@ -337,8 +337,8 @@ def test_turns_of_others_are_left_out_where_asked(data: list[str], tmp_path: Pat
     ],
 )
 def test_mistakes_are_one_message(arguments: list[str], message: str, here: Path) -> None:
-    config = compose("task=evaluate", *arguments)
     with pytest.raises(ConvragError, match=message):
+        config = compose("task=evaluate", *arguments)
         Wiring(config).get("task").execute(config, here)
 
 
