@@ -337,9 +337,12 @@ def test_turns_of_others_are_left_out_where_asked(data: list[str], tmp_path: Pat
     ],
 )
 def test_mistakes_are_one_message(arguments: list[str], message: str, here: Path) -> None:
-    with pytest.raises(ConvragError, match=message):
+    def evaluate() -> None:
         config = compose("task=evaluate", *arguments)
         Wiring(config).get("task").execute(config, here)
+
+    with pytest.raises(ConvragError, match=message):
+        evaluate()
 
 
 def test_a_partial_run_that_is_scored_again_is_partial(tmp_path: Path) -> None:
