@@ -15,11 +15,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from convrag.sdk.text.analysis import tell_language
 from convrag.sdk.text.overlap import find_shared_stems, sum_share
 from convrag.sdk.text.sentences import BULLET, find_sentence_spans, remove_citations
+from convrag.sdk.text.tokens import COUNTED_WORD
 
 MOST_WORDS = 40
 """The most words of a window."""
@@ -234,7 +236,7 @@ def _extend(text: str, sentences: Sequence[Sentence], best: int) -> tuple[int, i
 
 
 def _count_words(text: str, sentence: Sentence) -> int:
-    return len(text[sentence.start : sentence.end].split())
+    return sum(1 for _ in COUNTED_WORD.finditer(text, sentence.start, sentence.end))
 
 
 def _quote(text: str, sentences: Sequence[Sentence]) -> str:
@@ -248,10 +250,11 @@ def _quote(text: str, sentences: Sequence[Sentence]) -> str:
         if quoted and quoted[-1] not in _CLOSED and _ITEM.match(part):
             quoted += ";"
         quoted += f" {clean_quote(part)}"
-    words = quoted.split()
-    if len(words) <= MOST_WORDS:
-        return " ".join(words)
-    cut = " ".join(words[:MOST_WORDS])
+    quoted = " ".join(quoted.split())
+    words = [*islice(COUNTED_WORD.finditer(quoted), MOST_WORDS)]
+    if not words or words[-1].end() == len(quoted):
+        return quoted
+    cut = quoted[: words[-1].end()]
     is_within_code = cut.count("`") % 2 == 1
     return f"{cut}` …" if is_within_code else f"{cut} …"
 

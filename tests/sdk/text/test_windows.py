@@ -42,6 +42,13 @@ def test_a_window_has_at_most_40_words() -> None:
     assert len(quote("Which valve?", text).removesuffix(" …").split()) == MOST_WORDS == 40
 
 
+def test_two_chinese_characters_are_a_word() -> None:
+    text = f"水壶烧水。{'蒸汽' * 50}。"
+    assert quote("水壶", text) == f"水壶烧水。 {'蒸汽' * 37} …"
+    found = select_sentences(Source("水壶烧开水。水壶。"), {"水壶": 1.0}, lead=False)
+    assert [(each.start, each.end) for each in found] == [(0, 6)]
+
+
 def test_code_that_is_cut_stays_code() -> None:
     window = quote("Which valve?", f"A valve:\n\n```\n{'open ' * 60}\n```\n")
     assert window == f"A valve: `{' '.join(['open'] * 38)}` …"
