@@ -5,10 +5,10 @@ A window is 40 words of a passage around the sentence that has most of the query
 rows or the code block that its sentence introduces. Nothing here depends on the language of the
 text.
 
-How windows are chosen was compared on the four sets of a benchmark,
-`python benchmarks/quality/answers_without_a_model.py ~/sets generator=direct`: a window that ends
-with its 40th word, not with the last sentence that fits, has the gold phrase for 84 of 120 questions
-instead of 80; with the second number of a rate (`Rate`), for 86. No number was fitted.
+Two choices were compared on the four sets of a benchmark (120 questions), with the command
+`python benchmarks/quality/answers_without_a_model.py ~/sets generator=direct`. A window that ends
+with its 40th word, not with the last sentence that fits, has the gold phrase for 84 questions
+instead of 80; with the second number of `Rate`, for 86. The number 40 was not fitted.
 """
 
 import math
