@@ -34,6 +34,8 @@ def answer(
 ) -> str:
     """Quote the best windows of the evidence, the best first, each with its citation.
 
+    The words of a follow-up count twice, and those that only the searched query has once.
+
     Args:
         question: what to answer.
         history: the earlier exchanges, oldest first.
@@ -50,16 +52,24 @@ def answer(
         NOT_FOUND where the passages have less, or there are none.
     """
     missing = [] if standalone else find_missing_words(question, history, frequencies)
-    query = weigh_query(standalone or " ".join([question, *missing]), frequencies)
+    searched = weigh_query(standalone or " ".join([question, *missing]), frequencies)
     asked = weigh_query(question, frequencies)
     passages = _follow_hints(evidence, earlier_evidence)
     sources = [_make_source(passage) for passage in passages]
-    match = match_passages([f"{each.title}\n{each.text}" for each in sources], asked, query)
+    match = match_passages([f"{each.title}\n{each.text}" for each in sources], asked, searched)
     if match.nearest is None or match.confidence < refuse:
         return NOT_FOUND
-    windows = choose_windows(sources, query)
+    windows = choose_windows(sources, _add(asked, searched))
     quotes = [f"{each.text} [{passages[each.source]['number']}]" for each in windows]
     return " ".join(quotes) or NOT_FOUND
+
+
+def _add(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    """Add up the weights of two queries."""
+    total = dict(first)
+    for stem, weight in second.items():
+        total[stem] = total.get(stem, 0.0) + weight
+    return total
 
 
 def _make_source(passage: Mapping[str, Any]) -> Source:

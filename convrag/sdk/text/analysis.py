@@ -21,10 +21,8 @@ from convrag.sdk.text.stems import stem_word, stem_words as stem_words
 from convrag.sdk.text.stop_words import (
     ANAPHORS as ANAPHORS,
     GRAMMAR_WORDS as GRAMMAR_WORDS,
-    HOW,
     LANGUAGES as LANGUAGES,
     LUCENE_WORDS,
-    SIZES,
     STOP_WORDS as STOP_WORDS,
     UNSPACED_WORDS,
     WORDS_BY_LANGUAGE,
@@ -193,22 +191,12 @@ class Analysis:
         return list(chain.from_iterable(map(terms_of.__getitem__, tokens)))
 
     def weigh(self, question: str) -> list[tuple[str, float]]:
-        """Split a question into weighted terms.
-
-        The parts of a compound count half. So does "far" after "how", and so does "distance",
-        which the question then asks for.
-        """
-        tokens = self.tokenize(question, question=True)
-        adjectives = set()
-        if self.form == "auto":
-            adjectives = {found.lower() for found in HOW.findall(question)}
+        """Split a question into weighted terms; the parts of a compound count half."""
         terms_of = _get_terms(self)
         weighted = []
-        for token in tokens:
+        for token in self.tokenize(question, question=True):
             for place, term in enumerate(terms_of[token]):
-                weighted.append((term, 0.5 if place or token in adjectives else 1.0))
-            if token in adjectives and SIZES[token]:
-                weighted += [(term, 0.5) for term in terms_of[SIZES[token]]]
+                weighted.append((term, 0.5 if place else 1.0))
         return weighted
 
     def tokenize(self, text: str, *, question: bool = False) -> list[str]:

@@ -1,6 +1,5 @@
 """Words that do not tell what a text is about, by language; analysis.txt lists them."""
 
-import re
 from functools import cache
 from pathlib import Path
 
@@ -37,12 +36,6 @@ GRAMMAR_WORDS = WORDS_BY_LANGUAGE.pop("english grammar")
 
 LUCENE_WORDS = WORDS_BY_LANGUAGE.pop("english lucene")
 """The stop words of Lucene's English analyzer."""
-
-SIZES = dict(pair.split(":") for pair in sorted(WORDS_BY_LANGUAGE.pop("english sizes")))
-"""Adjectives that ask for a number after "how", and the noun that texts have instead, if any."""
-
-HOW = re.compile(rf"\bhow ({'|'.join(SIZES)})\b", re.IGNORECASE)
-"""Asks for a number: "how far" is asked of a distance, and texts that have it rarely say "far"."""
 
 LANGUAGES = tuple(WORDS_BY_LANGUAGE)
 """The languages whose stop words are known; English first."""

@@ -89,14 +89,13 @@ def test_many_threads_at_once() -> None:
         assert all(stems == expected for stems in pool.map(stem, range(8)))
 
 
-def test_parts_of_a_compound_and_far_after_how_weigh_half() -> None:
+def test_parts_of_a_compound_weigh_half() -> None:
     analysis = Analysis("auto", ("english",))
     assert dict(analysis.weigh("How long is a valve-seat?")) == {
-        "long": 0.5,
+        "long": 1,
         "valve-seat": 1,
         "valv": 0.5,
         "seat": 0.5,
     }
-    assert dict(analysis.weigh("How far is the moon?")) == {"far": 0.5, "distanc": 0.5, "moon": 1}
-    whole = analysis.weigh("a long seat") + PLAIN.weigh("How long is it?")
-    assert whole == [("long", 1), ("seat", 1), ("how", 1), ("long", 1)]
+    assert analysis.weigh("How far is the moon?") == [("far", 1), ("moon", 1)]
+    assert PLAIN.weigh("How long is it?") == [("how", 1), ("long", 1)]
