@@ -40,7 +40,7 @@ _UNSPACED_CHARACTERS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff"
     "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-)
+
 _UNSPACED = re.compile(f"[{_UNSPACED_CHARACTERS}]+")
 
 COUNTED_WORD = re.compile(f"[{_UNSPACED_CHARACTERS}]{{1,2}}|[^\\s{_UNSPACED_CHARACTERS}]+")
