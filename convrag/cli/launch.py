@@ -1,6 +1,5 @@
 """Reads a command's request to Hydra: a run, a grid, or a text that only Hydra can write."""
 
-import os
 import shutil
 import sys
 from argparse import Namespace
@@ -15,6 +14,7 @@ from hydra.core.plugins import Plugins
 from hydra.core.utils import JobRuntime, configure_log, run_job
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.resolvers import oc
 
 from convrag.api.secrets import MASK, redact
 from convrag.concurrency.locks import FOLDER_LOCK, hold_folder
@@ -143,15 +143,16 @@ def _leave_to_hydra(command: Namespace, task: TaskFunction) -> None:
     Plugins.instance().register(ConvragSearchPath)
     register_resolver("oc.env", _read_redacted)
     sys.argv[1:] = [*command.flags, *command.overrides]
-    run_main(task, CONFIG_MODULE, CONFIG_NAME)
+    try:
+        run_main(task, CONFIG_MODULE, CONFIG_NAME)
+    finally:
+        register_resolver("oc.env", oc.env)
 
 
-def _read_redacted(name: str, default: str | None = None) -> str | None:
-    """Return an environment variable, with asterisks for a secret."""
-    value = os.environ.get(name, default)
-    if value is None or redact(value) == value:
-        return value
-    return MASK
+def _read_redacted(*arguments: str | None) -> str | None:
+    """Return what `oc.env` returns for these arguments, with asterisks for a secret."""
+    value = oc.env(*arguments)  # type: ignore[arg-type]
+    return value if value is None or redact(value) == value else MASK
 
 
 def remove_if_empty(folder: Path) -> None:

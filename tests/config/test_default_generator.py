@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from convrag import Conversations, Pipeline
-from convrag.api.errors import OtherConfiguration
+from convrag.api.errors import ConfigError, OtherConfiguration
 from convrag.config.compose import compose, use_folder
 from convrag.config.variants import default_options
 from served import serve_command
@@ -76,6 +76,13 @@ def test_the_shown_configuration_has_it(tmp_path: Path) -> None:
     assert show(tmp_path, "task=chat") == "direct"
     assert show(tmp_path, "task=chat", "+seed=ginger") == "ginger"
     assert show(tmp_path) == "ginger"
+
+
+def test_showing_a_configuration_leaves_the_environment_readable(tmp_path: Path) -> None:
+    """The resolver that hides secrets stayed, and read a variable that is not set as null."""
+    show(tmp_path, "task=chat")
+    with pytest.raises(ConfigError, match="the environment variable 'NOWHERE' is not set"):
+        compose("top_k=${oc.env:NOWHERE}")
 
 
 @pytest.mark.parametrize(
