@@ -1,14 +1,12 @@
 """Quotations that answer a question without a language model: windows of the best passages.
 
-A window is 40 words of a passage around the sentence that has most of the query's words
+A window is a row of consecutive sentences around the sentence that has most of the query's words
 (`convrag.sdk.text.overlap`). It is extended forward first, so that it holds the list, the table
 rows or the code block that its sentence introduces. Nothing here depends on the language of the
 text.
 
-Two choices were compared on the four sets of a benchmark (120 questions), with the command
-`python benchmarks/quality/answers_without_a_model.py ~/sets generator=direct`. A window that ends
-with its 40th word, not with the last sentence that fits, has the gold phrase for 84 questions
-instead of 80; with the second number of `Rate`, for 86. The number 40 was not fitted.
+The second number of `Rate` was compared with the first alone on the four sets of a benchmark, with
+`python benchmarks/quality/answers_without_a_model.py ~/sets generator=direct`.
 """
 
 import math
@@ -23,8 +21,8 @@ from convrag.sdk.text.overlap import find_shared_stems, sum_share
 from convrag.sdk.text.sentences import BULLET, find_sentence_spans, remove_citations
 from convrag.sdk.text.tokens import COUNTED_WORD
 
-MOST_WORDS = 40
-"""The most words of a window."""
+MOST_WORDS = 45
+"""The most words of a window, so that an answer of two has 90, about half a minute of reading."""
 
 WINDOWS = 2
 """The most windows of an answer; each is of another passage."""
@@ -214,25 +212,32 @@ def _split_prose(text: str, start: int, end: int, headings: set[str]) -> Iterato
 
 
 def _extend(text: str, sentences: Sequence[Sentence], best: int) -> tuple[int, int]:
-    """Extend a window of one sentence to 40 words: forward first, then backward.
+    """Extend a window of one sentence by whole sentences that fit: forward first, then backward.
 
-    The last sentence may go beyond, and is then cut; sentences before the best one are whole. A
-    window does not go across a heading.
+    A block of code, an item or a row that does not fit is the last one, and is cut. A window does
+    not go across a heading.
     """
-    words = _count_words(text, sentences[best])
-    last = best
+    first = last = best
+    room = MOST_WORDS - _count_words(text, sentences[best])
     for following in range(best + 1, len(sentences)):
-        if sentences[following].kind == "heading" or words >= MOST_WORDS:
+        size = _count_words(text, sentences[following])
+        is_too_long = size > room and not _is_divisible(text, sentences[following])
+        if sentences[following].kind == "heading" or room <= 0 or is_too_long:
             break
         last = following
-        words += _count_words(text, sentences[following])
-    first = best
+        room -= size
     for preceding in range(best - 1, -1, -1):
-        words += _count_words(text, sentences[preceding])
-        if sentences[preceding].kind == "heading" or words > MOST_WORDS:
+        size = _count_words(text, sentences[preceding])
+        if sentences[preceding].kind == "heading" or size > room:
             break
         first = preceding
+        room -= size
     return first, last
+
+
+def _is_divisible(text: str, sentence: Sentence) -> bool:
+    """Whether a part makes sense without its end: code, an item of a list, a row of a table."""
+    return sentence.kind == "code" or bool(_ITEM.match(text, sentence.start))
 
 
 def _count_words(text: str, sentence: Sentence) -> int:
