@@ -1,5 +1,10 @@
 """The simplest options: the whole history, the first passages, in full or as snippets, one prompt,
 or nothing.
+
+* `once`: `memory=all` and `search=once`: the whole history, and one search.
+* `contexts`: `selector=top`, `context=full` and `context=snippets`.
+* `direct`: `generator=direct`: one prompt with the conversation, the passages and the question.
+* `none`: the options `none`, which do nothing.
 """
 
 from convrag import Register, hookimpl

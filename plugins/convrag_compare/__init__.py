@@ -1,4 +1,22 @@
-"""Compares runs and grids: leaderboard, significance, effects, costs and plots."""
+"""Compares runs and grids: leaderboard, significance, effects, costs and plots.
+
+* `task`: `task=compare`.
+* `find_runs`, `run_result`: the finished runs that are compared, each with its scores by turn.
+* `grid_report`: the comparison of a grid's cells, after the grid.
+* `report`: the report of a comparison: its measures, files, plots and numbers.
+* `baseline`: the run that all others are compared with.
+* `shared_turns`: the turns that all compared runs were scored on.
+* `paired_differences`: means of runs, and differences between two runs, with intervals.
+* `significance`: p-values by a paired randomisation test, and Holm's correction.
+* `factors`, `factor_effects`: the overrides in which runs differ, and the effect of each.
+* `leaderboard`: the means of each run, and differences to the baseline.
+* `leaderboard_files`: leaderboard.md and leaderboard.csv.
+* `costs_files`: costs.md and costs.csv: times, calls, tokens and costs.
+* `effects_file`: effects.md: the measures that each factor moves.
+* `tables`: tables as Markdown and CSV, and the formats of numbers in them.
+* `terminal_tables`: the leaderboard on a terminal.
+* `plots`: the plots of a comparison.
+"""
 
 from collections.abc import Iterable
 

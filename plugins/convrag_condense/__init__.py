@@ -1,7 +1,9 @@
 """The Zotero assistant's rewriter and chat: a gate chooses the follow-ups that are condensed.
 
-* `rewriter`, `gate`: `rewriter=condense`.
-* `chat`, `chat_history`: `generator=chat`.
+* `rewriter`: `rewriter=condense`: a model condenses the follow-ups that the gate chooses.
+* `gate`: whether a question depends on the history, and whether its rewrite has drifted.
+* `chat`: `generator=chat`: the conversation is sent to the model as a chat.
+* `chat_history`: the history of a conversation as a model's messages.
 """
 
 from convrag import Register, hookimpl

@@ -1,14 +1,28 @@
 """Data sets: the bundled sample, the user's own files, and those that the field publishes.
 
-Most options stand on file_dataset (what files say, once; the corpus of a domain by streaming). What
-they read with:
+The user's own files:
 
-* rows: fields of a row, checked, with the place in each error, and rows that each hold one turn and
-  its context; row_files: rows of JSONL, JSON arrays, CSV and Parquet
-* conversations: rows that become conversations; corpus: passages, their fingerprints, and qrels
+* `jsonl`: `dataset=jsonl`, and the bundled `dataset=sample`.
+* `beir`: `dataset=beir`: BEIR's layout.
+* `huggingface`: `dataset=huggingface`: a copy of a data set of the Hugging Face hub.
+* `questions`: `dataset=questions`: the questions that `task=questions` wrote.
+* `simulated`: `dataset=simulated`: users with a goal, by rules or by a model.
+* `model_user`: a user of `dataset=simulated` who is played by a language model.
 
-The options: jsonl (sample too), beir, questions, simulated, huggingface, mtrag; and the published
-sets cast, ikat, topiocqa and chatrag.
+Published data sets:
+
+* `mtrag`: MTRAG and MTRAG-UN.
+* `cast`: TREC CAsT, and the files of topics that iKAT has too.
+* `ikat`: TREC iKAT.
+* `topiocqa`: TopiOCQA.
+* `chatrag`: the ten sets of ChatRAG-Bench.
+
+Shared by several:
+
+* `file_dataset`: the base of data sets that are read from files.
+* `published_dataset`: the base of published data sets.
+* `borrowed_corpus`: the base of data sets about the passages of another data set.
+* `files`: readers of rows, conversations, queries, passages and qrels.
 """
 
 from convrag import Register, hookimpl

@@ -1,8 +1,12 @@
 """dataset=documents: a folder of documents.
 
-The option: dataset. What it stands on: find_files lists the files, catalog reads what is new or
-changed and keeps it, and unreadable lists what could not be read. readers/ has one reader for each
-format.
+* `dataset`: `dataset=documents`.
+* `find_files`: lists the files to read; hidden, ignored and excluded ones are left out.
+* `catalog`: reads new and changed files; the store has the others.
+* `file_times`: times and sizes of files, by which a later change is noticed.
+* `stored_documents`: the documents of a file, as the store keeps them.
+* `unreadable`: the bytes of a file, and the report of files that could not be read.
+* `readers`: one reader for each format.
 """
 
 from convrag import Register, hookimpl

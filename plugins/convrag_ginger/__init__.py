@@ -1,4 +1,21 @@
-"""GINGER: answers from information nuggets."""
+"""GINGER: answers from information nuggets.
+
+Nuggets:
+
+* `llm_detector`: `detector=llm`: a model tags the nuggets in its copy of the passage.
+* `sentences_detector`: `detector=sentences` and `detector=auto`: sentences that match the query.
+* `alignment`: finds copied texts in the text that they were copied from.
+* `clusters`: clusters of nuggets, made by a clusterer and ranked; `ranker=size`.
+
+Answers:
+
+* `generator`: `generator=ginger`: detect, merge, cluster, rank, summarise.
+* `summarizer`: `summarizer=llm`: one sentence for each cluster.
+* `cluster_sentences`: a supported sentence for each of the best clusters, and its rewording.
+* `attribution`: attributes sentences to nuggets and passages, and checks their support.
+* `length_limit`: the length limit of an answer, in words.
+* `outcome_report`: the report of the generator.
+"""
 
 from convrag import Register, hookimpl
 

@@ -1,5 +1,11 @@
 """Tasks for setting convrag up and for writing plugins: what is installed, what a run lacks, and a
 new plugin.
+
+* `doctor`, `doctor_checks`: `task=doctor`: what is missing or broken for a configuration.
+* `list_plugins`: `task=plugins`: lists the installed options.
+* `inventory`, `inventory_view`: the installed options as data, and on a terminal.
+* `config_schema`: the JSON schema of the configuration, for editors.
+* `new_plugin`: `task=new_plugin`: writes a distribution with a plugin that works.
 """
 
 from convrag import Register, hookimpl

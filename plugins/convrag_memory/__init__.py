@@ -1,4 +1,13 @@
-"""Memories: recent, relevant, summarised or fading parts of a conversation."""
+"""Memories: recent, relevant, summarised or fading parts of a conversation.
+
+* `recent`: `memory=recent`: the newest turns.
+* `relevant`: `memory=relevant`: the turns that resemble the question.
+* `summary`: `memory=summary`: a running summary of older turns, and the newest as they are.
+* `running_summary`: the running summary: blocks of turns, each summarised once.
+* `forgetting`: `memory=forgetting`: a budget of tokens for the newest and the most used turns.
+* `reports`: the report of a memory: how much of the history the later stages saw.
+* `turn_tokens`: the number of tokens of turns.
+"""
 
 from convrag import Register, hookimpl
 

@@ -1,4 +1,38 @@
-"""Metrics of rankings, answers, citations and rewrites."""
+"""Metrics of rankings, answers, citations and rewrites.
+
+Rankings:
+
+* `ranking`: `metrics=ranking`: how well passages were ranked, by the qrels.
+* `trec_eval`: trec_eval's measures, through ir-measures.
+* `alpha_ndcg`, `subtopics`: alpha-nDCG, and the subtopics of relevant passages.
+* `evidence`: `metrics=evidence`: the passages that the model sees.
+* `qrels_report`: reports on qrels that do not match the corpus or the run.
+* `rewrites`: `metrics=rewrites`: rewrites compared with reference rewrites.
+
+Answers compared with references:
+
+* `answers`: `metrics=answers`: closeness to the reference answers, word by word.
+* `token_overlap`: token precision, recall and F1, and ROUGE-L.
+* `bleu`: BLEU.
+* `bertscore`, `rb_agg`: `metrics=bertscore`, and `metrics=rb_agg` of MTRAG.
+* `bert_metrics`, `bert_encoder`, `pretrained`: their base, BERTScore itself, and its models.
+
+Answers compared with passages:
+
+* `grounding`: `metrics=grounding`: whether answers cite passages that support them.
+* `trust`: `metrics=trust`: faithful, complete and appropriate, by shared words.
+* `mtrag`: `metrics=mtrag` and `faithfulness`: answers judged by language models.
+* `reference_free`: `metrics=reference_free`: without judgements and reference answers.
+* `verdicts`: the forms of judges' replies.
+
+Decisions and dialogues:
+
+* `answerability`: `metrics=answerability`: does the answer refuse, and should it?
+* `answerability_labels`: MTRAG's labels of answerability.
+* `decision_report`: the report on decisions to answer, refuse or ask back.
+* `idk`, `idk_patterns`: detects "I do not know" by rules in English, and their patterns.
+* `goal_success`: `metrics=goal_success`: whether simulated users reached their goal.
+"""
 
 from convrag import Register, hookimpl
 

@@ -1,15 +1,15 @@
 """Keeps runs and grids in MLflow.
 
-tracker              the events at which something is logged
-addresses            addresses of MLflow, and what to type to look at what is logged
-connection           whether MLflow can log here; an experiment, connected to when it is first used
-database             the database, whose tables one process at a time makes
-experiment           the runs of an experiment
-grid_runs            a grid's parent run, and the runs of its cells
-run_data             names, parameters, metrics, tags and data sets of runs
-stage_options        the options of stages, as names and tags show them
-turn_trace           turns as traces, stored until a run's end, or written in a thread
-trace_log            writing and deleting traces
+* `tracker`: `tracker=mlflow` and `tracker=auto`: the events at which something is logged.
+* `addresses`: addresses of MLflow, and what to type to look at what is logged.
+* `connection`: an experiment that is connected to when it is first used.
+* `database`: MLflow's database, whose tables one process at a time makes.
+* `experiment`: the runs of an experiment.
+* `grid_runs`: a grid's parent run, and the runs of its cells.
+* `run_data`: names, parameters, metrics, tags and data sets of runs.
+* `stage_options`: the options of stages, as names and tags show them.
+* `turn_trace`: turns as traces, stored until a run's end, or written in a thread.
+* `trace_log`: writes and deletes traces.
 """
 
 import os

@@ -1,4 +1,12 @@
-"""Options that need no key, no model and no network."""
+"""Options that need no key, no model and no network.
+
+* `extractive`: `llm=extractive`: quotes sentences and copies words in place of a language model.
+* `quoting`: its task "answer": windows of the passages, each with its citation.
+* `rewriting`: its task "rewrite": the question and words of the history.
+* `nuggets`: its tasks "nuggets" and "summarize": sentences with the query's words.
+* `embedders`: `embedder=lsa` and `embedder=words`: LSA of the corpus, and hashed words.
+* `lsa_model`: the model of `embedder=lsa`.
+"""
 
 from convrag import Register, hookimpl
 

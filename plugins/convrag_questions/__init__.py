@@ -3,6 +3,7 @@
 * `task`: the task, from its parameters to the files and the report.
 * `conversation`: writes a conversation, turn by turn.
 * `question`: one turn: a proposal of the language model, and the checks that it must pass.
+* `known_item`: known-item questions, written without a language model.
 """
 
 from convrag import Register, hookimpl

@@ -1,11 +1,15 @@
 """Search without a server: retrievers over the data set's own corpus, and rankers.
 
-* corpora: what the retrievers share: the passages of a domain by position, and an index for each
-  domain
-* bm25 (bm25_settings, bm25_index with the formulas and the search)
-* dense (vectors with the search, vector_builder); hybrid
-* sparse_files
-* rankers
+* `bm25`: `retriever=bm25`.
+* `bm25_index`: the index: BM25's formula, posting lists, search and build.
+* `bm25_settings`: how words are found and weighed.
+* `spelling`: the word that a misspelt or shortened one stands for.
+* `dense`: `retriever=dense`.
+* `vectors`, `vector_builder`: vectors of passages: the search, and the build.
+* `hybrid`: `retriever=hybrid`: lexical and dense search, fused.
+* `sparse_files`: `retriever=sparse_files`: learned sparse vectors that were made elsewhere.
+* `rankers`: `ranker=bm25` and `ranker=embedding`.
+* `corpora`: the passages that a retriever searches, and an index for each domain.
 """
 
 from convrag import Register, hookimpl

@@ -34,7 +34,7 @@ class LLM4CSRewriter(JsonRewriter):
         prompting: "rewrite", "rewrite_then_response" or "rewrite_and_response".
         aggregation: "mean", "max" or "self_consistency".
         n: samples, a request for each. Default: as published, and eight for rewriter=hyde.
-        prompt: a Jinja file to use instead of this package's samples.jinja; it is given `step`
+        prompt: a Jinja file to use instead of this package's llm4cs.jinja; it is given `step`
             ("rewrite", "response", "both"), `question`, `standalone` (the rewrite that is to be
             answered) and `history` (a list of `user` and `assistant`, oldest first).
         temperature: above 0, so that samples differ; None leaves it to the llm. Default: as
@@ -45,7 +45,8 @@ class LLM4CSRewriter(JsonRewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    wording = "samples"
+    wording = "llm4cs"
+    prompt_task = "samples"
     embedder: Embedder
     prompting: Literal["rewrite", "rewrite_then_response", "rewrite_and_response"] = (
         "rewrite_and_response"

@@ -3,6 +3,7 @@
 * `needed`: `search=never_needed`.
 * `parts`: `search=decompose`.
 * `steps`: `search=iterative` and `search=agent`.
+* `replies`: the replies of models that are asked what to search for.
 """
 
 from convrag import Register, hookimpl

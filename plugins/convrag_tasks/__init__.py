@@ -1,4 +1,28 @@
-"""Tasks: run, record, evaluate, export, chat and index."""
+"""Tasks: run, record, evaluate, export, chat and index.
+
+* `run`: `task=run`, `task=record` and `task=index`.
+* `first_run`: the output of `python -m convrag` alone: scores in words, and next steps.
+* `hints`: a hint for people who talk about documents.
+* `turn_trace`: a turn in plain words: why its query was searched for, and its tokens.
+* `run_records`: the records and scores of a finished run.
+* `chat`: `task=chat`.
+
+Scoring what other systems wrote:
+
+* `evaluate`: `task=evaluate`.
+* `predictions`: predictions, matched with the turns of a data set.
+* `prediction_files`: reads rankings in TREC runs, and answers in JSONL or JSON.
+* `prediction_records`: records of turns, made of predictions.
+
+Formats:
+
+* `export`: `task=export`.
+* `export_beir`: BEIR's layout.
+* `export_csv`: CSV, a row for each turn.
+* `export_inspectorraget`: the JSON of IBM's InspectorRAGet.
+* `export_mtrag`: MTRAG's predictions.
+* `export_submission`: submissions to SemEval-2026 task 8.
+"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -36,6 +36,8 @@ class JsonStage(Stage):
     """The advice where there is no language model; empty for a stage that needs none."""
     wording = ""
     """The name of the prompt's file, next to the module of the class."""
+    prompt_task = ""
+    """The task of the prompt where it differs from the file's name; cached replies depend on it."""
 
     llm: LLM
     prompt: Path | None = None
@@ -44,7 +46,9 @@ class JsonStage(Stage):
 
     def __post_init__(self) -> None:
         package = type(self).__module__.rpartition(".")[0]
-        self.template = PromptTemplate(self.wording, package=package, path=self.prompt)
+        self.template = PromptTemplate(
+            self.prompt_task or self.wording, package=package, path=self.prompt, name=self.wording
+        )
         self.prompt_templates = (self.template,)
         self.sampling: dict[str, Any] = {
             "temperature": self.temperature,

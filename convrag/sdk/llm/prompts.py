@@ -49,6 +49,7 @@ class PromptTemplate:
         task: the name of the task ("rewrite"); the template is `<task>.jinja` in the package.
         package: the package that holds the template.
         path: a file to read instead.
+        name: the name of the template, if it is not the task's.
 
     Raises:
         DataError: the file is missing, or its template is not valid; the message names the line.
@@ -61,9 +62,11 @@ class PromptTemplate:
         ('suggest', 'user', {'temperature': 0.0})
     """
 
-    def __init__(self, task: str, *, package: str, path: Path | None = None) -> None:
+    def __init__(
+        self, task: str, *, package: str, path: Path | None = None, name: str = ""
+    ) -> None:
         self.task = task
-        self.path = path or Path(str(resources.files(package).joinpath(f"{task}.jinja")))
+        self.path = path or Path(str(resources.files(package).joinpath(f"{name or task}.jinja")))
         self.source = self._read_source()
         self.messages = self._compile()
 

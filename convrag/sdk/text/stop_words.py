@@ -1,4 +1,4 @@
-"""Words that do not tell what a text is about, by language; analysis.txt lists them."""
+"""Words that do not tell what a text is about, by language; stop_words.txt lists them."""
 
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ def read_lists(path: Path) -> dict[str, frozenset[str]]:
     }
 
 
-WORDS_BY_LANGUAGE = read_lists(Path(__file__).with_name("analysis.txt"))
+WORDS_BY_LANGUAGE = read_lists(Path(__file__).with_name("stop_words.txt"))
 
 _SUBJECTS = "he how i it she that there they we what when where who why you"
 

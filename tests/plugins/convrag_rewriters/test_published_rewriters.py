@@ -103,6 +103,11 @@ class TestBestOfN(RewriterContract):
         return BestOfNRewriter(base=TestRAGFusion().make(), retriever=retriever)
 
 
+def test_the_task_of_the_prompt_keeps_its_name_since_cached_replies_depend_on_it() -> None:
+    assert llm4cs().template.task == "samples"
+    assert llm4cs().template.path.name == "llm4cs.jinja"
+
+
 def test_llm4cs_gives_rewrites_and_answers_of_equal_weight_as_a_source_each() -> None:
     rewrite = llm4cs(n=2).rewrite(ASKED)
     first = (
