@@ -433,7 +433,7 @@ class Tracker(Stage):
 
 
 class Task(Stage):
-    """Does the work of the command: run, index, chat, ..."""
+    """Does the work of a command, such as run, index or chat."""
 
     @abstractmethod
     def execute(self, config: DictConfig, folder: Path) -> int:
