@@ -19,6 +19,8 @@
 What they use:
 
 * `encoding`: turns bytes into text.
+* `markdown_comments`: removes the comments of Markdown.
+* `markdown_lines`: patterns of the lines of Markdown.
 * `wrapped_lines`: joins lines that were broken within a sentence.
 * `tables`: writes the rows of tables.
 * `text_builder`: puts the text of a document together.

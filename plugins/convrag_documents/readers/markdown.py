@@ -1,7 +1,7 @@
 """Markdown, with its headings.
 
-The text stays as it is in the file, with three exceptions: line breaks within paragraphs become
-spaces, and badges (images that are links) and front matter are left out.
+The text stays as it is in the file, with these exceptions: line breaks within paragraphs become
+spaces, and badges (images that are links), comments and front matter are left out.
 """
 
 import re
@@ -13,16 +13,11 @@ import yaml
 from convrag import Document
 from convrag.sdk.types import Heading
 from convrag_documents.readers.encoding import decode
+from convrag_documents.readers.markdown_comments import remove_comments
+from convrag_documents.readers.markdown_lines import BLOCK, HEADING
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_BLOCK = re.compile(
-    r"[ \t]*(?:$|#{1,6}(?:\s|$)|[-*+](?:\s|$)|\d{1,9}[.)]\s|>|\||<|`{3}|~{3}|=+\s*$"
-    r"|(?:[-*_][ \t]*){3,}$)"
-)
-"""A line that begins a block of its own, so that it does not continue the line above it."""
-
 _HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\n(.{0,100000}?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
@@ -80,8 +75,11 @@ def _get_line(fields: dict[str, Any], name: str) -> str:
 
 
 def parse_markdown(text: str) -> tuple[str, list[Heading]]:
-    """Return Markdown with each paragraph in one line, and its headings; code has no headings."""
-    parser = _Parser(text)
+    """Return Markdown with each paragraph in one line, and its headings; code has no headings.
+
+    Comments are left out. The places of the headings are those in the text that is returned.
+    """
+    parser = _Parser(remove_comments(text))
     parser.parse()
     return "".join(parser.joined), parser.headings
 
@@ -128,7 +126,7 @@ class _Parser:
     def _read_other(self, line: str) -> None:
         """Read a line that may begin a block."""
         fence = _FENCE.match(line)
-        heading = _HEADING.match(line)
+        heading = HEADING.match(line)
         underline = _UNDERLINE.match(line)
         if fence:
             self._append(line)
@@ -143,7 +141,7 @@ class _Parser:
             level = 1 if underline[1].startswith("=") else 2
             self._add_heading(self._paragraph_start, level, paragraph)
         else:
-            continues = self._in_paragraph and not _BLOCK.match(line)
+            continues = self._in_paragraph and not BLOCK.match(line)
             self._read_text(line, continues=continues)
             self._in_paragraph = continues or _begins_paragraph(line)
 

@@ -119,6 +119,48 @@ class TestMarkdown:
         ]
 
     @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("A.\n\n<!-- c -->\n\nB.\n", "A.\n\nB.\n"),
+            ("A.\n<!-- c -->\nB.\n", "A.\n\nB.\n"),  # it ends the paragraph
+            ("<!-- c -->\n\n# A\n", "# A\n"),
+            ("A:\n\n<!-- c -->\n```sh\nls\n```\n", "A:\n\n```sh\nls\n```\n"),
+            ("A:\n<!-- c -->\n```sh\nls\n```\n", "A:\n\n```sh\nls\n```\n"),
+            ("One <!-- c --> two<!-- c -->, three <!-- c -->\nfour.\n", "One two, three four.\n"),
+            ("# A <!-- c -->\n\n- <!-- c --> One.\n", "# A\n\n- One.\n"),
+            ("A.\n\n<!-- c\n\n# c\n-->\n\nB.\n", "A.\n\nB.\n"),
+            ("One <!-- c\nc\nc --> two.\n", "One two.\n"),
+            ("<!-- c --><!-- c\nc --> One <!-- c --> two.\n", "One two.\n"),
+            ("<!--> One.\n", "One.\n"),
+        ],
+    )
+    def test_comments_are_no_text(self, text: str, expected: str) -> None:
+        assert read("a.md", text).text == expected
+        cell = {"cell_type": "markdown", "source": text}
+        assert read("a.ipynb", json.dumps({"cells": [cell]})).text.strip() == expected.strip()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "```html\n<!-- c -->\n```\n",
+            "~~~~\n~~~\n<!-- c\n-->\n~~~~\n",
+            "1. A:\n\n    ```html\n    <!-- c -->\n    ```\n",
+            "- ```html\n  <!-- c -->\n  ```\n",
+            "A:\n\n    <p>\n\n    <!-- c -->\n",
+            "A `<!-- c -->` and ``<!-- ` -->`` stay.\n",
+            "A \\<!-- c --> stays.\n",
+            "<!-- One.\n\nTwo.\n",  # unclosed
+            "--> One <!-- two.\n\nThree -->.\n",  # unclosed in its paragraph
+        ],
+    )
+    def test_code_and_unclosed_comments_are_text(self, text: str) -> None:
+        assert read("a.md", text).text == text
+
+    def test_headings_after_comments(self) -> None:
+        text = "<!-- c -->\n# A\n\n<!-- # c\n# c -->\n\nB <!-- c -->\n===\n"
+        assert headings(read("a.md", text)) == [(1, "A"), (1, "B")]
+
+    @pytest.mark.parametrize(
         ("front", "title", "text"),
         [
             (

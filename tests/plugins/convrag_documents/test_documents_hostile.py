@@ -5,6 +5,7 @@ read.
 import io
 import os
 import random
+import time
 import zipfile
 from pathlib import Path
 
@@ -154,6 +155,28 @@ class TestNesting:
     def test_json(self):
         assert "nested too deeply" in refusal("a.ipynb", b"[" * 200_000)
         assert "nested too deeply" in refusal("a.jsonl", b'{"a":' * 200_000)
+
+
+class TestMarkdown:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "<!--" * 100_000,
+            "<!--\n" * 100_000,
+            "<!-- -->" * 100_000,
+            "<!-- -->\n" * 100_000,
+            "a --> " + "<!--" * 100_000 + "\n\n-->",
+            "a <!-- --> " + "".join("`" * length + " " for length in range(1, 600)),
+            "a <!-- --> " + "` `` " * 100_000,
+            "-->\n" + "- " * 100_000 + "<!--",
+            "<!-- -->" + "\n" * 100_000 + " " * 100_000 + "a",
+        ],
+        ids=range(9),
+    )
+    def test_comments_take_linear_time(self, text):
+        start = time.process_time()
+        read("a.md", text.encode())
+        assert time.process_time() - start < 5
 
 
 class TestFiles:
