@@ -59,8 +59,8 @@ def flatten(text: str) -> str:
 EXAMPLES = find_examples()
 
 
-def test_readme_and_the_first_page_show_examples() -> None:
-    assert {"README.md", "docs/start.md"} <= {example.page for example in EXAMPLES}
+def test_readme_and_the_page_of_the_chat_show_examples() -> None:
+    assert {"README.md", "docs/chat.md"} <= {example.page for example in EXAMPLES}
 
 
 @pytest.mark.slow
