@@ -3,7 +3,7 @@
     python benchmarks/quality/auto_rewriter.py --data ../shared/data ~/auto [SET ...]
 
 The folder keeps the indexes, the scores of each set, and the Debian packages of the documentation
-sets, which the first run fetches (see answers_by_rules.py). The table in Markdown is printed at the
+sets, which the first run fetches (see answers_without_a_model.py). The table in Markdown is printed at the
 end, from all scores in the folder: nDCG@5 of each rewriter, and p of a paired randomisation test,
 by conversation, between auto and the best of the others.
 
@@ -29,8 +29,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from answers_by_rules import QUESTIONS, fetch  # noqa: E402
-
+from answers_without_a_model import QUESTIONS, fetch  # noqa: E402
 from convrag import Hit, Query, Question, Retriever, Rewriter, Turn  # noqa: E402
 from convrag.config.compose import compose  # noqa: E402
 from convrag.turn.wiring import Wiring  # noqa: E402
@@ -181,7 +180,7 @@ def write_cast(folder: Path, path: Path, year: int) -> list[str]:
 
 
 def read_documentation(folder: Path, name: str) -> QuerySet:
-    """Read a set of answers_by_rules.py: its follow-ups, each before two other questions."""
+    """Read a set of answers_without_a_model.py: its follow-ups, each before two other questions."""
     rows = [
         line.split("\t") for line in (QUESTIONS / f"{name}.tsv").read_text("utf-8").splitlines()
     ]

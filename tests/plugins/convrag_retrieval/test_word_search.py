@@ -103,7 +103,7 @@ def test_ten_questions_in_other_languages(folder: Path, language: str, retriever
 
 
 @pytest.mark.parametrize("language", ["german", "chinese"])
-def test_answers_by_rules_in_other_languages(folder: Path, language: str) -> None:
+def test_answers_without_a_model_in_other_languages(folder: Path, language: str) -> None:
     """The first sentence has the gold phrase for eight of ten questions; of three that have no
     answer, two are refused: the third has half of its words in a passage.
     """
