@@ -22,6 +22,7 @@ from convrag.sdk.text.answerability import (
     Threshold,
 )
 from convrag.sdk.text.citations import check_citations
+from convrag.sdk.text.quotations import find_quotations
 from convrag.sdk.text.sentences import remove_citations
 
 
@@ -95,7 +96,9 @@ class DirectGenerator(DecidingGenerator):
         }
         if decision.fallback:
             trace["fallback"] = decision.fallback
-        return Answer(checked.text, checked.citations, trace)
+        cited = [passage for passage in passages if passage.id in checked.citations]
+        quoted = () if self.decider.has_model else find_quotations(checked.text, cited)
+        return Answer(checked.text, checked.citations, trace, quoted)
 
     def _render_prompt(self, question: Question, evidence: Evidence) -> Prompt:
         """Render the prompt; `standalone` and `refuse` are for an llm that reads inputs alone."""

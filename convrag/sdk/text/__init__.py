@@ -9,6 +9,7 @@
 * `clauses`: shortens an English sentence by whole clauses.
 * `citations`: the citations of an answer, found and checked.
 * `overlap`: the share of a query's words that a text has, rare words first.
+* `quotations`: the sentences of passages that an answer repeats word for word.
 * `windows`: quotations of passages, around the sentence that has most of a query's words.
 * `support`: how far passages support the sentences of an answer, by the words in common.
 * `answerability`: whether a question is answered, refused or asked back, and the signal.

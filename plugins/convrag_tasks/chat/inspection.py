@@ -6,7 +6,6 @@ from pathlib import Path
 from convrag.sdk.data.transcript import find_source, format_transcript, list_sources
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
-from convrag.sdk.text.sentences import find_sentence_spans
 from convrag.sdk.text.support import find_unsupported
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.line_input import Command
@@ -74,10 +73,7 @@ class Inspection:
         record = self.chat.records[place]
         if place + 1 < len(self.chat.records):
             self.screen.print_line(f"From the answer to: {record.original_query}", "dim")
-        spans = record.answer.find_spans(source.passage.id)
-        if not spans:
-            spans = find_quoted_spans(source.passage.text, record.answer.text)
-        self.screen.show_passage(source, spans)
+        self.screen.show_passage(source, record.answer.find_spans(source.passage.id))
 
     def explain_query(self, _: str) -> None:
         """Show why the last query was searched for, and the sentences that no passage supports."""
@@ -112,12 +108,3 @@ class Inspection:
             self.screen.print_line(f"It could not be saved: {error}", "red")
             return
         self.screen.print_line(f"Saved: {path}")
-
-
-def find_quoted_spans(passage: str, answer: str) -> list[tuple[int, int]]:
-    """Find the sentences of a passage that an answer quotes word for word: (start, end) of each."""
-    return [
-        (start, end)
-        for start, end in find_sentence_spans(passage)
-        if " ".join(passage[start:end].split()) in answer
-    ]
