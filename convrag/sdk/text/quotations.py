@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from convrag.api.answers import PassageSpan, Support
 from convrag.api.passages import Passage
-from convrag.sdk.text.sentences import find_sentence_spans
-from convrag.sdk.text.windows import clean_quote
+from convrag.sdk.text.windows import Source, clean_quote, split_passage
 
 
 def find_quotations(answer: str, passages: Iterable[Passage]) -> tuple[Support, ...]:
@@ -17,10 +16,10 @@ def find_quotations(answer: str, passages: Iterable[Passage]) -> tuple[Support, 
     """
     found = []
     for passage in passages:
-        for start, end in find_sentence_spans(passage.text):
-            quoted = clean_quote(passage.text[start:end])
-            place = answer.find(quoted) if quoted else -1
+        for sentence in split_passage(Source(passage.text, passage.title)):
+            quoted = clean_quote(passage.text[sentence.start : sentence.end])
+            place = answer.find(quoted) if quoted and sentence.kind != "heading" else -1
             if place >= 0:
-                span = PassageSpan(passage.id, start, end)
+                span = PassageSpan(passage.id, sentence.start, sentence.end)
                 found.append(Support(place, place + len(quoted), (span,)))
     return tuple(sorted(found, key=lambda each: (each.start, each.spans[0].passage_id)))

@@ -20,3 +20,9 @@ def test_what_is_not_quoted_is_no_support() -> None:
     assert find_quotations("Tea is brewed.", [TEA]) == ()
     whole = "Green tea is brewed at eighty degrees. [1]"
     assert find_quotations(whole, [TEA]) == (Support(0, 38, (PassageSpan("tea", 0, 38),)),)
+
+
+def test_a_heading_is_not_quoted() -> None:
+    passage = Passage("leave", "## Leave\n\nLeave is ten weeks.")
+    (found,) = find_quotations("Leave is ten weeks. [1]", [passage])
+    assert passage.text[found.spans[0].start :].startswith("Leave is ten weeks.")
