@@ -39,7 +39,7 @@ def records(environment: Environment) -> list[dict[str, object]]:
 
 def test_the_example_is_listed_and_its_mistakes_are_explained(environment: Environment) -> None:
     environment.install_project(EXAMPLE)
-    shown = environment.convrag("--help").stdout
+    shown = environment.run_command("--help").stdout
     assert "acme_topic" in shown
     assert "acme_brief" in shown
     assert (
