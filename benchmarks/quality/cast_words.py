@@ -1,5 +1,4 @@
-"""Of the words that people's rewrites of CAsT add to a question, how many the rules of
-`llm=extractive` add.
+"""Counts how many of the words that people's rewrites add to a question of CAsT our rewriter adds.
 
     python benchmarks/quality/cast_words.py ../shared/data/cast
 

@@ -24,8 +24,8 @@ def test_ndcg_is_that_of_trec_eval() -> None:
 
 
 def test_the_turns_of_a_conversation_are_one_observation() -> None:
-    """Of four conversations that are all better, two of the 16 ways to flip the signs are as far
-    from zero.
+    """If all four conversations are better, two of the 16 ways to flip the signs are as far from
+    zero.
     """
     ours, theirs = [1.0, 0.5, 1.0, 1.0, 1.0], [0.0, 0.5, 0.0, 0.0, 0.0]
     assert compute_p(["a", "a", "b", "c", "d"], ours, theirs) == pytest.approx(2 / 16)

@@ -94,8 +94,8 @@ def test_what_a_killed_process_held_is_free(holder: subprocess.Popen[str], tmp_p
 
 @pytest.mark.slow
 def test_a_child_neither_has_its_parents_folder_nor_keeps_it(tmp_path: Path) -> None:
-    """Of a killed process that has forked a child, the system would keep the lock until the child
-    has ended, too.
+    """If a killed process has forked a child, the system would keep the lock until the child has
+    ended, too.
     """
     program = HOLD.replace('"held"', FORK).replace("600", "60")
     with subprocess.Popen(
