@@ -125,7 +125,7 @@ def test_each_broken_one_costs_a_line_and_the_rest_works(crowd: Environment) -> 
     done = crowd.convrag(
         "rewriter=acme_brief",
         "clusterer=acme_length",
-        "clusterer.step=20",
+        "clusterer.step=1000",
         "rewriter.order=oldest",
         "limit=2",
     )
