@@ -435,6 +435,9 @@ class Tracker(Stage):
 class Task(Stage):
     """Does the work of a command, such as run, index or chat."""
 
+    default_generator: ClassVar[str] = "ginger"
+    """The generator where the user chooses none; a task that talks with people names a fast one."""
+
     @abstractmethod
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Do the task with the composed configuration, writing files below `folder`.

@@ -7,7 +7,7 @@ without each.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import hydra
@@ -101,21 +101,14 @@ def _hide_host(repository: Any) -> None:
 def prepare_process() -> None:
     """Do once what `hydra.main` does for an application: resolvers, and the version's behaviour.
 
-    Our own resolver `${convrag.choose:...}` stands in the defaults list, so each loader needs it.
     `_UNSPECIFIED_` is how Hydra 1.3 says that no application has begun in this process. A host's
     choice is left alone, and Hydra 1.4 knows no such state.
     """
     with _preparing:
         if not OmegaConf.has_resolver("hydra"):
             setup_globals()
-        register_resolver("convrag.choose", choose)
         if version.getbase() is version._UNSPECIFIED_:
             version.setbase(VERSION_BASE)
-
-
-def choose(key: str | None, table: Mapping[str, str], default: str) -> str:
-    """Return the value of a key in a table, or the default: `${convrag.choose:b,{a:1,b:2},3}`."""
-    return table.get(key, default) if key else default
 
 
 def make_context(loader: ConfigLoader, config: DictConfig) -> HydraContext:

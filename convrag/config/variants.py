@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from convrag.api.groups import GROUPS, OPTION_KEY, options_group
-from convrag.config.hydra import prepare_process
+from convrag.api.stages import Task
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
 
@@ -41,16 +41,16 @@ class Variant:
 @cache
 def default_options() -> Mapping[str, str]:
     """Group -> the option that conf/config.yaml chooses for `task=run`."""
-    prepare_process()  # some depend on the task
     file = resources.files(CONFIG_MODULE).joinpath("config.yaml")
     config = OmegaConf.create(file.read_text(encoding="utf-8"))
-    chosen = OmegaConf.create()
+    config.default_generator = Task.default_generator  # `${default_generator}` in the list
+    chosen = {}
     for entry in config.defaults:
         if not isinstance(entry, str):
             ((key, name),) = entry.items()
             if key in GROUPS and isinstance(name, str):
                 chosen[key] = name
-    return {str(group): chosen[group] for group in chosen}
+    return chosen
 
 
 def variants(group: str) -> dict[str, str]:

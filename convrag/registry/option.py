@@ -20,6 +20,7 @@ from convrag.api.errors import (
 )
 from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.stage import Stage
+from convrag.api.stages import Task
 from convrag.registry.importing import describe_cause, find_install, redirect_prints
 from convrag.registry.origin import FIRST_PARTY
 from convrag.registry.parameters import Parameter, Use, read_argument_texts, read_parameters
@@ -170,7 +171,14 @@ class Option:
     @cached_property
     def schema(self) -> type:
         """A dataclass for Hydra's ConfigStore: the parameters with the signature's defaults."""
-        return make_schema(f"{self.cls.__name__}Options", self.name, self.parameters.values())
+        title = f"{self.cls.__name__}Options"
+        return make_schema(title, self.name, self.parameters.values(), self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        """Return what the defaults list of conf/config.yaml learns from this option's class."""
+        if issubclass(self.cls, Task):
+            return {"default_generator": self.cls.default_generator}
+        return {}
 
     def values(self, config: Mapping[str, Any], place: str, typed: str = "") -> dict[str, Any]:
         """Check configured values and turn them into what the constructor takes; injected stages

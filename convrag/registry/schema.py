@@ -16,7 +16,9 @@ from convrag.api.groups import OPTION_KEY
 from convrag.registry.parameters import Parameter
 
 
-def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> type:
+def make_schema(
+    title: str, option: str, parameters: Iterable[Parameter], facts: Mapping[str, str] | None = None
+) -> type:
     """Make a structured config with the defaults of a constructor's signature.
 
     Args:
@@ -24,9 +26,14 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
         option: the value of the key `_option_`.
         parameters: the option's. A stage is a field, and a group of Hydra's defaults list, with its
             own default (`use("kmeans")`) or none yet.
+        facts: name -> value, what conf/config.yaml can refer to as `${name}` in its defaults list.
+            There, Hydra knows nothing but the choices of groups, so each fact is the choice of an
+            optional group, which does not exist.
     """
     members: list[tuple[str, Any, Any]] = [(OPTION_KEY, Any, field(default=option))]
-    nested = []
+    nested: list[dict[str, str | None]] = [
+        {f"optional /{name}@_global_.{name}": value} for name, value in (facts or {}).items()
+    ]
     for parameter in parameters:
         if parameter.injects_store:
             continue

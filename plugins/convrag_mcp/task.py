@@ -28,6 +28,7 @@ class McpTask(Task):
     """
 
     requires: ClassVar[Mapping[str, str]] = {"mcp": "convrag[mcp]"}
+    default_generator = "direct"
 
     domain: str | None = None
     conversations: str | None = None

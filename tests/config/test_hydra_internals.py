@@ -90,6 +90,7 @@ def test_what_stands_in_the_way_of_python_3_14() -> None:
 @pytest.fixture
 def host() -> Iterator[Any]:
     """A host's application of Hydra, in its midst, whose configurations are named like ours."""
+    make_loader()  # our source of options is known to Hydra once in a process
     before = dict(Singleton._instances)
     for cls in (ConfigStore, GlobalHydra, HydraConfig, JobRuntime, version.VersionBase):
         Singleton._instances.pop(cls, None)

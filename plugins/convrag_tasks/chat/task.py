@@ -46,6 +46,8 @@ class ChatTask(Task):
         DataError: the prompt's file is missing or is not a template.
     """
 
+    default_generator = "direct"
+
     conversation: str | None = None
     conversations: str | None = None
     suggestions: Annotated[int, Ge(0)] = 3

@@ -59,6 +59,7 @@ class ServeTask(Task):
         ("fastapi", "uvicorn", "httptools", "prometheus_client", "watchfiles"), "convrag[serve]"
     )
     env_vars = ("CONVRAG_TOKEN",)
+    default_generator = "direct"
 
     host: str = "127.0.0.1"
     port: Annotated[int, Interval(ge=0, le=65535)] = 8000
