@@ -5,7 +5,7 @@
 #   docker build --target full -t convrag:full .      with embedders and rankers on the CPU, and the server
 #
 #   docker run --rm -v convrag:/data/outputs convrag
-#   docker run --rm -p 127.0.0.1:8000:8000 -e CONVRAG_TOKEN -v "$PWD/handbook:/data/handbook:ro" convrag:full \
+#   docker run --rm -p 127.0.0.1:8642:8642 -e CONVRAG_TOKEN -v "$PWD/handbook:/data/handbook:ro" convrag:full \
 #     task=serve task.host=0.0.0.0 dataset=documents dataset.path=handbook
 
 FROM python:3.11-slim-bookworm AS wheel
@@ -31,4 +31,4 @@ RUN wheel="$(echo /wheels/*.whl)" && pip install --no-cache-dir -c /constraints.
       --extra-index-url https://download.pytorch.org/whl/cpu \
       "${wheel}[documents,elasticsearch,litellm,opensearch,neural,plots,postgres,serve]"
 USER 10001
-EXPOSE 8000
+EXPOSE 8642

@@ -53,5 +53,4 @@ def convrag_register(register: Register) -> None:
         "convrag_llms.openai_compatible:OpenAICompatible",
         "Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, a gateway.",
         model="default",
-        api_base="http://localhost:8000/v1",
     )

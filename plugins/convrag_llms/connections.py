@@ -20,8 +20,10 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from convrag_llms.deadlines import PlainSocket, TlsSocket, deadline, find_remaining_seconds
+from convrag_llms.endpoint import CONVRAG_HEADER
 from convrag_llms.errors import (
     MAX_REPLY_BYTES,
+    AskedConvrag,
     ConnectionFailed,
     ConnectionRefused,
     HttpError,
@@ -147,6 +149,7 @@ class Connections:
             HttpError: 408, at the deadline.
             ConnectionFailed: there is no connection, or it broke off.
             UntrustedServer: its certificate is not trusted.
+            AskedConvrag: it is a server of convrag.
         """
         remaining = find_remaining_seconds()
         if remaining is not None and remaining <= 0:
@@ -162,6 +165,9 @@ class Connections:
                 timeout=timeout,
                 preload_content=False,
             )
+        if CONVRAG_HEADER in response.headers:
+            response.close()
+            raise AskedConvrag("convrag's own server answered")
         return Response(response)
 
     def _find_pool(self, url: str) -> urllib3.PoolManager:

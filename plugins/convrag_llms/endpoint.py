@@ -47,8 +47,17 @@ _KEYLESS = frozenset(
 _ACCOUNT_ADDRESSES = frozenset({"azure", "azure_ai"})
 """Providers with an address for each account: an address of theirs takes the provider's key."""
 
+USUAL_ADDRESSES = (
+    "vLLM listens at http://localhost:8000/v1, llama.cpp at http://localhost:8080/v1, Ollama at "
+    "http://localhost:11434/v1, LM Studio at http://localhost:1234/v1, unless told otherwise"
+)
+"""Where model servers are found, for messages."""
+
+CONVRAG_HEADER = "x-convrag"
+"""The header of every reply of convrag's own server (`convrag_web`)."""
+
 _CONNECT_TIMEOUT = 2.0
-"""Seconds that a check waits for a connection."""
+"""Seconds that a check waits for a connection, and for the first reply."""
 
 _VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 
@@ -160,11 +169,18 @@ class Endpoint:
             )
             return
         address = self.address()
-        reason = _find_connection_problem(address) if address else ""
-        if address and reason:
+        if address is None:
+            return
+        reason = _find_connection_problem(address)
+        if reason:
             yield (
                 f"nothing answers at {redact_address(address)} ({reason}): start the server, or "
                 "set llm.api_base"
+            )
+        elif _is_convrag(address):
+            yield (
+                f"llm.api_base={redact_address(address)} is a server of convrag, not of a language "
+                f"model. Set it to the model's: {USUAL_ADDRESSES}"
             )
 
 
@@ -204,3 +220,20 @@ def _find_connection_problem(address: str) -> str:
     except (OSError, ValueError) as error:
         return getattr(error, "strerror", None) or str(error) or type(error).__name__
     return ""
+
+
+def _is_convrag(address: str) -> bool:
+    """Whether convrag's own server answers at an address without TLS."""
+    from http.client import HTTPConnection, HTTPException
+
+    parts = urlsplit(address)
+    if parts.scheme != "http":
+        return False
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=_CONNECT_TIMEOUT)
+    try:
+        connection.request("GET", f"{parts.path.rstrip('/')}/models")
+        return connection.getresponse().getheader(CONVRAG_HEADER) is not None
+    except (OSError, HTTPException):
+        return False  # another server, which may take its time
+    finally:
+        connection.close()

@@ -5,8 +5,9 @@ import re
 from convrag import LLMError
 from convrag.sdk.secrets import redact
 from convrag_llms.call import Call
-from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
+from convrag_llms.endpoint import KEY_VARIABLES, USUAL_ADDRESSES, Endpoint
 from convrag_llms.errors import (
+    AskedConvrag,
     ConnectionFailed,
     ConnectionRefused,
     EmptyReply,
@@ -43,6 +44,7 @@ _EMPTY_REPLIES = {
 """Finish reason of an empty reply -> what to do about it."""
 
 _KINDS: dict[type[Exception], str] = {
+    AskedConvrag: "no model",
     ConnectionFailed: "no connection",
     ConnectionRefused: "connection refused",
     EmptyReply: "empty",
@@ -110,6 +112,8 @@ def _advise_by_kind(error: Exception, where: str) -> str:
             f"Start the model server{where}, or set llm.api_base, and ask again: what was "
             "answered is kept."
         )
+    if isinstance(error, AskedConvrag):
+        return f"Set llm.api_base to the model's server: {USUAL_ADDRESSES}."
     if isinstance(error, UntrustedServer):
         return "SSL_CERT_FILE names a file of certificates to trust instead of the usual ones."
     if isinstance(error, EmptyReply):

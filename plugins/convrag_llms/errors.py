@@ -47,6 +47,10 @@ class UntrustedServer(Exception):
     """The certificate of a server is not trusted; the request is not repeated."""
 
 
+class AskedConvrag(Exception):
+    """A `task=serve` of convrag answered, whose answers are no language model's; not repeated."""
+
+
 class ReplyTooLong(Exception):
     """A server sent more than a reply may have; the request is not repeated."""
 

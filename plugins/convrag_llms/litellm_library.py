@@ -11,6 +11,7 @@ from typing import Any
 
 from convrag.sdk.output.library_logs import owns_logs
 from convrag_llms.errors import (
+    AskedConvrag,
     ConnectionFailed,
     HttpError,
     ReplyTooLong,
@@ -143,6 +144,10 @@ def _close(chunks: Any) -> None:
             close()
 
 
+_OUR_ERRORS = (AskedConvrag, ConnectionFailed, HttpError, ReplyTooLong, UntrustedServer)
+"""What our connections raise below litellm."""
+
+
 @contextmanager
 def _unwrap_errors() -> Iterator[None]:
     """Raise our own error where a client of litellm made a connection error of it."""
@@ -150,6 +155,6 @@ def _unwrap_errors() -> Iterator[None]:
         yield
     except Exception as error:
         for cause in list_causes(error):
-            if isinstance(cause, HttpError | ConnectionFailed | ReplyTooLong | UntrustedServer):
+            if isinstance(cause, _OUR_ERRORS):
                 raise cause from None
         raise

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from convrag import LLMError
-from convrag_llms.endpoint import KEY_VARIABLES, is_private
+from convrag_llms.endpoint import KEY_VARIABLES, USUAL_ADDRESSES, is_private
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.prices import (
     PRICE_NAMES,
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 PREFIX = "openai/"
 """The prefix of the server's own name of a model: "openai/qwen"."""
 
-_OPENAI = "https://api.openai.com/v1"
-"""The address where none is given."""
+_NO_ADDRESS = (
+    f"the server's address is missing, llm.api_base=...: {USUAL_ADDRESSES}. Choose llm=openai for "
+    "OpenAI's own models"
+)
 
 _NOT_SENT = frozenset({*PRICE_NAMES, "extra_headers", "extra_body"})
 """Names in `llm.extra` that are not parameters of a request."""
@@ -50,9 +52,9 @@ class OpenAICompatible(HttpLLM):
 
     Args:
         model: as the server names it; openai/ before the name is left out.
-        api_base: the server's address. None is OpenAI's own, or what OPENAI_BASE_URL says. It is
-            written into the run's files: one with a password goes into a variable that api_base_env
-            names.
+        api_base: the server's address, such as http://localhost:8000/v1; None is what the variable
+            OPENAI_BASE_URL says, which needs to be set then. It is written into the run's files:
+            one with a password goes into a variable that api_base_env names.
         api_key_env: the NAME of the environment variable that holds the key. None sends no key
             (OPENAI_API_KEY, where api_base is None).
         extra: what else the server takes, by name (top_k, guided_json, ...), sent as it is.
@@ -67,6 +69,12 @@ class OpenAICompatible(HttpLLM):
 
     env_vars = ("OPENAI_API_KEY",)
     prefix = PREFIX
+
+    def check(self) -> Iterable[str]:
+        """Yield what is missing: the address, or what any server needs."""
+        if self._given_address() is None:
+            return [_NO_ADDRESS]
+        return super().check()
 
     def ask(
         self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None
@@ -151,7 +159,14 @@ class OpenAICompatible(HttpLLM):
         return self.endpoint.model.removeprefix(PREFIX)
 
     def _find_address(self) -> str:
-        return self.endpoint.address() or self.endpoint.address_in_environment() or _OPENAI
+        """Find the server's address. Raises LLMError where none is given."""
+        address = self._given_address()
+        if address is None:
+            raise LLMError(_NO_ADDRESS, provider="", model=self._model_name())
+        return address
+
+    def _given_address(self) -> str | None:
+        return self.endpoint.address() or self.endpoint.address_in_environment()
 
     def _find_target(self, path: str) -> tuple[str, dict[str, str]]:
         """Find the URL of a path, and the headers that say who asks. Raises LLMError."""

@@ -34,8 +34,8 @@ class ChatTask(Task):
         conversations: the database of the conversations: an SQLite file, or an address as
             SQLAlchemy has it (postgresql+psycopg://user@host/database); None is the file
             conversations.db in the folder of the store.
-        suggestions: follow-up questions that the llm suggests after each answer; 0 asks for none
-            and costs nothing.
+        suggestions: the number of follow-up questions that the llm suggests after each answer, in
+            one more call; 0 asks for none.
         domain: the corpus to talk about; needed where the data set has more than one.
         show: trace shows below each answer what the rewriter did and why (the gate's reasons), what
             was searched for, how many passages were found and shown, tokens, seconds.
@@ -50,7 +50,7 @@ class ChatTask(Task):
 
     conversation: str | None = None
     conversations: str | None = None
-    suggestions: Annotated[int, Ge(0)] = 3
+    suggestions: Annotated[int, Ge(0)] = 0
     domain: str | None = None
     show: Literal["trace"] | None = None
     prompt: Path | None = None

@@ -10,8 +10,9 @@ import { fill } from "./controls.js";
 export class Thread {
   /**
    * @param {import("./conversation.js").Conversation[]} conversations one, or two that are compared
-   * @param {{openPassage: Function, openInside: Function, onChange: Function}} options
-   *     onChange: is called with the thread when an answer begins, when a conversation has an id,
+   * @param {{openPassage: Function, openInside: Function, ask: Function, canSuggest: Function,
+   *     onChange: Function}} options
+   *     ask: asks a question; canSuggest: whether a model (by its id) can suggest some; onChange: is called with the thread when an answer begins, when a conversation has an id,
    *       and when it has ended
    */
   constructor(conversations, options) {
@@ -121,36 +122,41 @@ export class Thread {
     this.options.onChange(this);
     fill(this.suggestions);
     this.suggesting?.abort(); // the model has the next question to answer
-    if (!this.running) this.suggest();
+    if (!this.running) this.offerQuestions();
+  }
+
+  /** Offers the choices of an answer that asks back; else a button, since suggestions cost a call. */
+  offerQuestions() {
+    const record = this.rows.at(-1).answers[0]?.record;
+    if (!record || record.error) return;
+    const choices = listChoices(record);
+    if (choices.length) this.showQuestions("Choose", choices);
+    else if (this.options.canSuggest(this.conversations[0].info.model))
+      fill(this.suggestions, makeButton("Suggest questions", () => this.suggest()));
   }
 
   async suggest() {
     this.suggesting = new AbortController();
     const row = this.rows.at(-1);
-    const record = row.answers[0]?.record;
-    if (!record || record.error) return;
-    const choices = listChoices(record);
-    let questions;
+    const record = row.answers[0].record;
+    fill(this.suggestions, make("span", { class: "caption", role: "status" }, "Thinking ..."));
+    let questions = [];
     try {
-      questions = choices.length
-        ? choices
-        : await suggestQuestions(this.conversations[0].info.id, this.suggesting.signal);
+      questions = await suggestQuestions(this.conversations[0].info.id, this.suggesting.signal);
     } catch {
-      return; // nothing is missing from the answer without them
+      // nothing is missing from the answer without them
     }
     if (this.running || row !== this.rows.at(-1) || record !== row.answers[0].record) return;
-    const buttons = questions.map((question) =>
-      make(
-        "button",
-        { type: "button", class: "suggestion", onclick: () => this.options.ask(question) },
-        question,
-      ),
-    );
-    fill(
-      this.suggestions,
-      buttons.length > 0 &&
-        make("span", { class: "caption" }, choices.length ? "Choose" : "Ask next"),
-      ...buttons,
-    );
+    if (questions.length) this.showQuestions("Ask next", questions);
+    else fill(this.suggestions, make("span", { class: "caption" }, "It suggests nothing."));
   }
+
+  showQuestions(caption, questions) {
+    const buttons = questions.map((each) => makeButton(each, () => this.options.ask(each)));
+    fill(this.suggestions, make("span", { class: "caption" }, caption), ...buttons);
+  }
+}
+
+function makeButton(text, onclick) {
+  return make("button", { type: "button", class: "suggestion", onclick }, text);
 }

@@ -30,6 +30,7 @@ CONTENT_SECURITY_POLICY = (
 )
 
 HEADERS = {
+    "X-Convrag": "conversations",  # so that nobody takes it for a language model's server
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",

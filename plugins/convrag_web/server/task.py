@@ -40,7 +40,8 @@ class ServeTask(Task):
         cors: addresses of other web pages that may ask, such as https://chat.example.org.
         hosts: names by which this server is reached, for example behind a proxy; its address and
             localhost are always among them.
-        suggestions: the number of follow-up questions that the llm suggests when a client asks.
+        suggestions: the number of follow-up questions that the llm suggests when a client asks, as
+            the page does at a click.
         attachments: whether images, sounds and files in messages of OpenAI's protocol are refused
             or skipped.
         sources: how answers of OpenAI's protocol name their sources: by annotations alone, or also
@@ -62,7 +63,7 @@ class ServeTask(Task):
     default_generator = "direct"
 
     host: str = "127.0.0.1"
-    port: Annotated[int, Interval(ge=0, le=65535)] = 8000
+    port: Annotated[int, Interval(ge=0, le=65535)] = 8642
     models: dict[str, str | list[str]] | Path | None = None
     domain: str | None = None
     conversations: str | None = None

@@ -118,14 +118,14 @@ class TestRequest:
         make_client(server, api_key_env="MY_KEY").complete(PROMPT)
         assert server.keys == ["", f"Bearer {KEY}"]
 
-    def test_openai_itself_is_asked_with_its_key(
+    def test_an_address_in_the_environment_is_asked_with_its_key(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.address)
         stage = make_client(server, api_base=None)
         assert "OPENAI_API_KEY is not set" in str(list(stage.check()))
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("OPENAI_BASE_URL", server.address)
         stage.complete(PROMPT)
         assert server.keys == [f"Bearer {KEY}"]
 

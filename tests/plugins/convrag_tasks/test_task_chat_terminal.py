@@ -142,7 +142,10 @@ def test_editing_history_completion_and_leaving(start: Start) -> None:
 def test_markdown_streams_and_a_window_may_change_its_size(start: Start) -> None:
     words = " ".join(f"word{number}" for number in range(80))
     terminal = start(
-        *TALKER, f"llm.text='## Title\n\n- **one**\n- two\n\n{words} [1].'", columns=60
+        *TALKER,
+        f"llm.text='## Title\n\n- **one**\n- two\n\n{words} [1].'",
+        "task.suggestions=1",
+        columns=60,
     )
     terminal.type("How far is the Moon?\r")
     terminal.wait_for("word20")
@@ -161,7 +164,7 @@ def test_markdown_streams_and_a_window_may_change_its_size(start: Start) -> None
 
 def test_nobody_waits_for_suggestions(start: Start) -> None:
     """The prompt came after them: with a slow model, a person waited twice as long."""
-    terminal = start(*TALKER, "llm.thinking=3")
+    terminal = start(*TALKER, "llm.thinking=3", "task.suggestions=3")
     terminal.type("a b c\r")
     terminal.wait_for("\na b c\n\n>", 2.5)
     terminal.type("a question")
