@@ -11,6 +11,7 @@ What a call consists of:
 * `prices`: prices of tokens, the user's own and those that providers list.
 * `endpoint`: the address and the key.
 * `request_body`: messages and parameters, as a provider names them.
+* `refused_parameters`: parameters that a model refuses; also for embeddings and rerankers.
 * `reply`: reads a reply in OpenAI's form, whole or streamed.
 * `errors`: errors of a request, and whether it may be repeated.
 * `error_messages`: explains why a call failed, and what to do.

@@ -28,6 +28,7 @@ from convrag_llms.errors import (
     read_retry_after,
 )
 from convrag_llms.limits import Limits
+from convrag_llms.refused_parameters import RefusedParameters
 from convrag_llms.reply import Reply
 
 FIRST_WAIT = 1.0
@@ -63,6 +64,7 @@ class Call:
         body: the request, without address and key.
         messages: the prompt's.
         limits: the stage's.
+        refused: the parameters that the model refuses.
     """
 
     ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply]
@@ -70,6 +72,7 @@ class Call:
     body: Mapping[str, Any]
     messages: Sequence[Message]
     limits: Limits
+    refused: RefusedParameters
     tries: int = 0
     wasted_cost: float = 0.0
     has_streamed: bool = False
@@ -104,7 +107,6 @@ class Call:
     def _try(self) -> Reply:
         """Send the request once, within the limits, and settle what it cost."""
         limits = self.limits
-        on_piece = self._pass_on if self._listener else None
         with (
             limits.budget.reserve(self._max_cost()) as settle,
             limits.rate_limiter.slot(),
@@ -112,7 +114,7 @@ class Call:
         ):
             self.tries += 1
             try:
-                reply = self.ask(self.body, limits.timeout, on_piece)
+                reply = self.refused.ask(self._make_request(), self._ask_once)
             except EmptyReply as error:
                 settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
@@ -127,6 +129,15 @@ class Call:
             settle(reply.cost)
             return reply
 
+    def _make_request(self) -> Mapping[str, Any]:
+        """Make the request; of a streamed reply, the last chunk is to have the usage."""
+        if self._listener is None:
+            return self.body
+        return {**self.body, "stream_options": {"include_usage": True}}
+
+    def _ask_once(self, body: Mapping[str, Any]) -> Reply:
+        return self.ask(body, self.limits.timeout, self._pass_on if self._listener else None)
+
     def _pass_on(self, piece: str) -> None:
         assert self._listener is not None
         self.has_streamed = True
@@ -139,7 +150,9 @@ class Call:
         prices = self.limits.find_prices()
         if prices is None:
             return inf
-        return prices.compute_max_cost(self.messages, self.body.get("max_tokens"))
+        body = self.refused.adapt(self.body)
+        max_tokens = body.get("max_tokens", body.get("max_completion_tokens"))
+        return prices.compute_max_cost(self.messages, max_tokens)
 
 
 def _compute_wait(state: RetryCallState) -> float:

@@ -25,13 +25,19 @@ class HttpError(Exception):
         status_code: its HTTP status, or the one that fits what it sent.
         message: the server's message, without the words around it.
         headers: of its response, with names in any case.
+        param: the parameter that the server names as the cause; empty where it names none.
     """
 
     def __init__(
-        self, status_code: int, message: str, headers: Mapping[str, str] | None = None
+        self,
+        status_code: int,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        param: str = "",
     ) -> None:
         self.status_code = status_code
         self.headers = headers or {}
+        self.param = param
         super().__init__(message)
 
 

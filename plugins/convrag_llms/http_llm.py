@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -19,6 +19,7 @@ from convrag.sdk.types import Usage
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.limits import Budget, Limits, RateLimiter
 from convrag_llms.prices import BATCH_SHARE, TokenPrices, read_given_prices
+from convrag_llms.refused_parameters import RefusedParameters, find_refused_parameters
 from convrag_llms.request_body import check_extra, format_messages, translate_sampling
 
 if TYPE_CHECKING:
@@ -175,6 +176,12 @@ class HttpLLM(LLM):
             Exception: one of errors.py, or what a library raises and errors.py can read.
         """
 
+    @property
+    def refused(self) -> RefusedParameters:
+        """The parameters that the model refuses, as far as this process knows."""
+        address = self.endpoint.public_address() or ""
+        return find_refused_parameters(self.endpoint.model.removeprefix(self.prefix), address)
+
     @abstractmethod
     def batch_protocol(self) -> BatchProtocol:
         """Return the server's batch protocol."""
@@ -191,15 +198,19 @@ class HttpLLM(LLM):
         return Batches(self.batch_protocol(), self.store, place)
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """Report how many requests went in batches, and what they would have cost one by one."""
+        """Report what went in batches, and the parameters that the model refuses."""
+        lines = [*self._describe_batches(), *self.refused.describe()]
+        return Report("llm", tuple(lines)) if lines else None
+
+    def _describe_batches(self) -> Iterator[str]:
+        """Say how many requests went in batches, and what they would have cost one by one."""
         if not self.batch or not self._batches.submitted:
-            return None
+            return
         spent = self.limits.budget.spent
-        line = (
+        yield (
             f"Batches: {self._batches.submitted} requests. What was asked now cost ${spent:.4f}; "
             f"one by one it would have cost ${spent / BATCH_SHARE:.4f}."
         )
-        return Report("llm.batch", (line,))
 
     @abstractmethod
     def find_prices(self) -> TokenPrices | None:
@@ -250,7 +261,7 @@ class HttpLLM(LLM):
         from convrag_llms.error_messages import explain_error
 
         self.load_libraries()  # that takes seconds, which are not the server's
-        call = Call(self.ask, self.endpoint, body, prompt.messages, self.limits)
+        call = Call(self.ask, self.endpoint, body, prompt.messages, self.limits, self.refused)
         start = time.perf_counter()
         try:
             reply = call.run()

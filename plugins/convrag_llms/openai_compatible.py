@@ -130,7 +130,7 @@ class OpenAICompatible(HttpLLM):
 
         request = self._make_request(body)
         if streamed:
-            request |= {"stream": True, "stream_options": {"include_usage": True}}
+            request |= {"stream": True}
         url, headers = self._find_target("/chat/completions")
         headers |= {"content-type": "application/json"}
         for name, value in (body.get("extra_headers") or {}).items():

@@ -89,8 +89,10 @@ def _parse(data: bytes) -> Any:
 def _read_error(response: Response) -> HttpError:
     """Read the error that a response with an error's status is."""
     data = b"".join(response.read_pieces())
-    message = _find_message(_parse(data)) or data.decode(errors="replace").strip()
-    return HttpError(response.status, message or "it says nothing more", response.headers)
+    parsed = _parse(data)
+    message = _find_message(parsed) or data.decode(errors="replace").strip()
+    message = message or "it says nothing more"
+    return HttpError(response.status, message, response.headers, find_parameter(parsed))
 
 
 def _raise_error(data: Mapping[str, Any]) -> None:
@@ -101,7 +103,19 @@ def _raise_error(data: Mapping[str, Any]) -> None:
     error = data.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and 400 <= code <= 599 else 502
-    raise HttpError(status, message)
+    raise HttpError(status, message, param=find_parameter(data))
+
+
+def make_http_error(status: int, data: Any) -> HttpError:
+    """Make the error of a response's JSON, in the protocol's form or in any other."""
+    return HttpError(status, _find_message(data) or str(data), param=find_parameter(data))
+
+
+def find_parameter(data: Any) -> str:
+    """Find the parameter that an error in the protocol's form names as its cause; else empty."""
+    error = data.get("error") if isinstance(data, dict) else None
+    parameter = error.get("param") if isinstance(error, dict) else None
+    return parameter if isinstance(parameter, str) else ""
 
 
 def _find_message(data: Any) -> str | None:

@@ -19,8 +19,10 @@ def server(option: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     if option == "litellm":
         pytest.importorskip("litellm")
     from convrag_llms import call
+    from convrag_llms.refused_parameters import forget_refused_parameters
 
     monkeypatch.setattr(call, "FIRST_WAIT", 0.01)
+    forget_refused_parameters()  # an address may have been another test's
     server = Server(option)
     yield server
     server.close()
