@@ -16,7 +16,7 @@ from tenacity import (
 
 from convrag import Message
 from convrag.sdk.cancellation import Cancelled, sleep
-from convrag.sdk.llm.streaming import current_listener
+from convrag.sdk.llm.streaming import current_listener, notify
 from convrag_llms.deadlines import deadline
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.errors import (
@@ -65,6 +65,7 @@ class Call:
         messages: the prompt's.
         limits: the stage's.
         refused: the parameters that the model refuses.
+        stage_max_tokens: the longest reply in tokens, where the stage that asks has set it.
     """
 
     ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply]
@@ -73,6 +74,7 @@ class Call:
     messages: Sequence[Message]
     limits: Limits
     refused: RefusedParameters
+    stage_max_tokens: int | None = None
     tries: int = 0
     wasted_cost: float = 0.0
     has_streamed: bool = False
@@ -90,10 +92,19 @@ class Call:
             wait=_compute_wait,
             retry=retry_if_exception(self._may_repeat),
             sleep=sleep,
+            before_sleep=self._notify_of_wait,
             reraise=True,
         )
         reply: Reply = retrying(self._try)
         return reply
+
+    def _notify_of_wait(self, state: RetryCallState) -> None:
+        """Tell those who wait for the turn that the request waits, and why."""
+        from convrag_llms.error_messages import explain_wait
+
+        error = state.outcome.exception() if state.outcome else None
+        if error is not None:
+            notify(explain_wait(error, self, state.upcoming_sleep))
 
     def _exceeds_patience(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -102,7 +113,11 @@ class Call:
         return bool(state.idle_for + state.upcoming_sleep > self.limits.retry_seconds)
 
     def _may_repeat(self, error: BaseException) -> bool:
-        return not self.has_streamed and (isinstance(error, EmptyReply) or may_pass(error))
+        if self.has_streamed:
+            return False
+        if isinstance(error, EmptyReply):
+            return error.may_improve
+        return may_pass(error)
 
     def _try(self) -> Reply:
         """Send the request once, within the limits, and settle what it cost."""

@@ -20,13 +20,19 @@ from convrag_llms.endpoint import Endpoint
 from convrag_llms.limits import Budget, Limits, RateLimiter
 from convrag_llms.prices import BATCH_SHARE, TokenPrices, read_given_prices
 from convrag_llms.refused_parameters import RefusedParameters, find_refused_parameters
-from convrag_llms.request_body import check_extra, format_messages, translate_sampling
+from convrag_llms.request_body import (
+    check_extra,
+    format_messages,
+    make_response_format,
+    translate_sampling,
+)
+from convrag_llms.thought_habits import find_habits
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
     from convrag_llms.batching import Batches
     from convrag_llms.call import Call
-    from convrag_llms.reply import Reply
+    from convrag_llms.reply import Reply, ReplyReader
 
 
 class HttpLLM(LLM):
@@ -179,8 +185,34 @@ class HttpLLM(LLM):
     @property
     def refused(self) -> RefusedParameters:
         """The parameters that the model refuses, as far as this process knows."""
-        address = self.endpoint.public_address() or ""
-        return find_refused_parameters(self.endpoint.model.removeprefix(self.prefix), address)
+        return find_refused_parameters(*self._find_place())
+
+    def _find_place(self) -> tuple[str, str]:
+        """Find the names of the model and of its server, under which things are remembered."""
+        model = self.endpoint.model.removeprefix(self.prefix)
+        return model, self.endpoint.public_address() or ""
+
+    def make_reader(
+        self, body: Mapping[str, Any], on_piece: Callable[[str], None] | None
+    ) -> ReplyReader:
+        """Make a reader for the reply to a request; see `ask` for the arguments."""
+        from convrag_llms.reply import ReplyReader
+
+        return ReplyReader(
+            self.endpoint.model,
+            on_piece,
+            has_tools="tools" in body,
+            begins_inside=find_habits(*self._find_place()).begins_inside,
+        )
+
+    def make_reply(self, reader: ReplyReader, cost: float | None) -> Reply:
+        """Make the reply that was read, and learn from it. Raises EmptyReply."""
+        is_whole = reader.finish_reason != "length"
+        find_habits(*self._find_place()).observe(
+            closed_unopened=reader.closed_unopened,
+            is_apart=reader.has_thought_fields or (is_whole and not reader.thoughts),
+        )
+        return reader.make_reply(cost)
 
     @abstractmethod
     def batch_protocol(self) -> BatchProtocol:
@@ -246,6 +278,7 @@ class HttpLLM(LLM):
         return {
             "model": self.endpoint.model,
             "messages": format_messages(prompt.messages),
+            **make_response_format(prompt.schema),
             **copy.deepcopy(self.extra),
             **parameters,
         }
@@ -261,7 +294,15 @@ class HttpLLM(LLM):
         from convrag_llms.error_messages import explain_error
 
         self.load_libraries()  # that takes seconds, which are not the server's
-        call = Call(self.ask, self.endpoint, body, prompt.messages, self.limits, self.refused)
+        call = Call(
+            self.ask,
+            self.endpoint,
+            body,
+            prompt.messages,
+            self.limits,
+            self.refused,
+            prompt.sampling.get("max_tokens"),
+        )
         start = time.perf_counter()
         try:
             reply = call.run()
@@ -282,7 +323,8 @@ class HttpLLM(LLM):
             prompt_tokens = self.count_tokens("\n".join(contents))
         completion_tokens = reply.tokens.completion
         if completion_tokens is None:
-            completion_tokens = self.count_tokens(reply.text)
+            written = [reply.thoughts, reply.text]
+            completion_tokens = self.count_tokens("\n".join(text for text in written if text))
         return Completion(
             text=reply.text,
             prompt_tokens=prompt_tokens,
@@ -294,6 +336,8 @@ class HttpLLM(LLM):
             model=reply.model,
             finish_reason=reply.finish_reason,
             first_words=reply.first_words,
+            reasoning=reply.thoughts,
+            reasoning_tokens=min(reply.thought_tokens, completion_tokens),
         )
 
 
