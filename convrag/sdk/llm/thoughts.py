@@ -7,6 +7,8 @@ Some templates of prompts end with the opening tag, so that the reply has only t
 import re
 from typing import Literal
 
+from convrag.api.records import REASONING, TurnRecord
+
 _NAMES = ("think", "thinking", "thought", "seed:think")
 _PAIRS = {f"<{name}>": f"</{name}>" for name in _NAMES} | {
     "[think]": "[/think]",  # Magistral
@@ -203,6 +205,20 @@ def split_thoughts(
     splitter.add(reply)
     splitter.finish(cut)
     return splitter.thoughts, splitter.text
+
+
+def list_thoughts(record: TurnRecord) -> dict[str, str]:
+    """List what models thought in a turn: stage -> thoughts."""
+    return {
+        stage: str(entries[REASONING])
+        for stage, entries in record.trace.items()
+        if entries.get(REASONING)
+    }
+
+
+def count_thoughts(record: TurnRecord) -> int:
+    """Count the tokens of the thoughts of a turn."""
+    return sum(usage.reasoning_tokens for usage in record.usage.values())
 
 
 def _find_end(text: str) -> int:
