@@ -2,6 +2,7 @@
 new plugin.
 
 * `doctor`, `doctor_checks`: `task=doctor`: what is missing or broken for a configuration.
+* `doctor_trials`: what the chosen models can do.
 * `list_plugins`: `task=plugins`: lists the installed options.
 * `inventory`, `inventory_view`: the installed options as data, and on a terminal.
 * `config_schema`: the JSON schema of the configuration, for editors.

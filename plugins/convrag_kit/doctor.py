@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -12,25 +13,34 @@ from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.turns import Wiring
 from convrag_kit import doctor_checks
 from convrag_kit.doctor_checks import ConfiguredStages, Finding, Level
+from convrag_kit.doctor_trials import try_models
 
 _STYLES: dict[Level, str] = {"ok": "green", "-": "dim", "warn": "yellow", "fail": "red"}
 
 
+@dataclass(kw_only=True, eq=False)
 class DoctorTask(Task):
     """Check versions, plugins, stages, keys and the store for a configuration, and say what to do.
 
     Add what a run would have: `python -m convrag task=doctor llm=claude embedder=bge`. Each stage
-    that is chosen is asked for itself, plugins of others included. Nothing is changed, downloaded
-    or paid. The exit status is 1 where something that this configuration needs is missing.
+    that is chosen is asked for itself, plugins of others included. Nothing is changed or
+    downloaded. The exit status is 1 where something that this configuration needs is missing.
+
+    Args:
+        ask: asks each language model of the configuration for four short replies, each embedder for
+            a vector and each reranker for a ranking, and prints what it can do, with times. That
+            costs some hundred tokens; false asks for nothing.
     """
+
+    ask: bool = True
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Print the findings; 1 where one of them would make a run fail."""
-        return int(print_findings(examine(config)) > 0)
+        return int(print_findings(examine(config, ask=self.ask)) > 0)
 
 
-def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
-    """The title and the findings of each part of the report."""
+def examine(config: DictConfig, *, ask: bool = True) -> Iterator[tuple[str, Iterable[Finding]]]:
+    """Yield the title and the findings of each part of the report."""
     yield "versions", doctor_checks.check_versions()
     yield "plugins", _check_plugins()
     with (
@@ -40,6 +50,8 @@ def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
         copy.store.path, copy.store.url = empty, None
         stages = ConfiguredStages(Wiring(copy))
         yield "the chosen stages", stages.findings()
+        if ask:
+            yield "the models, asked", try_models(stages)
         yield "keys (by name; values are never shown)", doctor_checks.check_keys(stages)
         yield "store", doctor_checks.check_store(Path(config.store.path), config.store.url or "")
 
