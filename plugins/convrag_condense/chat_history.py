@@ -99,9 +99,9 @@ def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
     text = item.text
     title = passage.title.strip()
     body = text
-    if title and text.startswith(f"{passage.title}\n"):
-        body = text[len(passage.title) + 1 :]
-    elif text.startswith(title):
+    if title and text.startswith(f"{title}\n"):
+        body = text[len(title) + 1 :]
+    elif passage.begins_with_title(text):
         title = ""
     authors = _format_authors(passage)
     return {"number": number, "title": title, "authors": authors, "text": body, "hint": item.hint}

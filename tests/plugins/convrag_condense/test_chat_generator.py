@@ -148,11 +148,13 @@ def test_titles_authors_and_years_stand_where_the_corpus_has_them() -> None:
         Passage("a", "Text.", title="Title", metadata=known),
         Passage("b", "Steam is hot.", title="Steam", metadata={"authors": "C. Poet"}),
         Passage("c", "Bare."),
+        Passage("d", "Artificial networks learn.", title="Art"),
     ]
     items = tuple(EvidenceItem(n, p, p.content) for n, p in enumerate(passages, start=1))
     ChatGenerator(llm=llm).generate(asked(0), Evidence(items))
     assert sent(llm)[1].content.endswith(
-        "[1] Title\nA. Author, B. Writer (2024)\nText.\n\n[2]\nC. Poet\nSteam is hot.\n\n[3]\nBare."
+        "[1] Title\nA. Author, B. Writer (2024)\nText.\n\n[2]\nC. Poet\nSteam is hot.\n\n[3]\nBare.\n\n"
+        "[4] Art\nArtificial networks learn."
     )
 
 
