@@ -15,7 +15,7 @@ from convrag_condense.gate import (
     read_stems,
 )
 from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges
-from toys import Says
+from toys import ListRetriever, Says
 
 
 def history(*exchanges: str) -> tuple[Turn, ...]:
@@ -36,7 +36,8 @@ def asked(text: str, past: tuple[Turn, ...] = TALK) -> Question:
 
 
 def condenser(llm: LLM | None = None, **options: Any) -> CondenseRewriter:
-    return CondenseRewriter(llm=llm or Says("Is copper better than steel?"), **options)
+    stages = {"llm": llm or Says("Is copper better than steel?"), "retriever": ListRetriever()}
+    return CondenseRewriter(**{**stages, **options})
 
 
 class TestContract(RewriterContract):
