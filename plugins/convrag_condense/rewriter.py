@@ -88,7 +88,7 @@ class CondenseRewriter(Rewriter):
 
     def rewrite(self, question: Question) -> Rewrite:
         """Call the LLM once, unless the gate finds that the question stands alone."""
-        needed, reasons = self._decide(question)
+        needed, reasons = self.decide(question)
         trace: dict[str, Any] = {"gate": self.gate, "condense": needed, "reasons": reasons}
         why = ", ".join(reasons)
         turn = question.turn_id
@@ -99,19 +99,28 @@ class CondenseRewriter(Rewriter):
         if self.speculate and question.top_k:
             start_search(self.retriever, question)
             trace["searched_ahead"] = True
-        rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard)
+        return self.condense(question, trace)
+
+    def condense(self, question: Question, trace: Mapping[str, Any]) -> Rewrite:
+        """Condense a question with its history, whatever the gate says of it.
+
+        Args:
+            question: the question with its history.
+            trace: the entries of the rewrite's trace so far.
+        """
+        rewrite = replace_drifted_rewrite(self._ask(question, trace), question, self.guard)
         note = f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
         log.info(
             "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
-            turn,
+            question.turn_id,
             question.text,
             rewrite.text,
             note,
         )
         return rewrite
 
-    def _decide(self, question: Question) -> tuple[bool, list[str]]:
-        """Decide whether to condense, and give the reason codes."""
+    def decide(self, question: Question) -> tuple[bool, list[str]]:
+        """Decide whether to condense a question, and give the reason codes."""
         if not question.history:
             return bool(question.profile), ["profile" if question.profile else "first_turn"]
         if self.gate != "heuristic":
@@ -119,12 +128,12 @@ class CondenseRewriter(Rewriter):
         reasons = find_reasons(question.text, self.short)
         return bool(reasons), reasons or ["standalone"]
 
-    def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
+    def _ask(self, question: Question, trace: Mapping[str, Any]) -> Rewrite:
         history = select_newest_exchanges(
             question.history, self.history_tokens, self.llm.count_tokens
         )
         return self.llm_rewriter.rewrite(
-            question, trace | {"exchanges": len(history)}, history=history
+            question, {**trace, "exchanges": len(history)}, history=history
         )
 
 
