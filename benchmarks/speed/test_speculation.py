@@ -36,7 +36,9 @@ class SlowLLM(LLM):
     def complete(self, prompt: Prompt) -> Completion:
         time.sleep(MODEL_SECONDS)
         question = str(prompt.inputs["question"])
-        return Completion(f"{question} (of heat pumps)" if self.rewrites else question, model="slow")
+        return Completion(
+            f"{question} (of heat pumps)" if self.rewrites else question, model="slow"
+        )
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -51,9 +51,9 @@ class ChatGenerator(DecidingGenerator):
     that only says that the model is ready is asked for once more, and counted (`meta_responses`: 2
     where the second was not better, and is the answer). The messages depend on the history alone:
     the system prompt, the first exchange with its evidence (`keep_first`), the newest exchanges
-    that fit, whole and without a gap, and the newest question. Where a memory shows a part of the history, the
-    exchanges are those of that part, a summary among them; citation numbers stay those of the whole
-    conversation.
+    that fit, whole and without a gap, and the newest question. Where a memory shows a part of the
+    history, the exchanges are those of that part, a summary among them; citation numbers stay those
+    of the whole conversation.
 
     Args:
         llm: the language model that answers; it also counts tokens.

@@ -1,4 +1,4 @@
-"""`QueryCondenser` and `trim_messages_for_context`: the seed's API for callers with own messages."""
+"""The assistant's API for callers who keep the messages: `QueryCondenser`, and trimming."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -325,7 +325,9 @@ def test_the_system_prompt(server: Server, here: Path) -> None:
 def test_the_sampling_of_the_answer(server: Server, here: Path) -> None:
     _, requests = talk(server, here)
     for request in (requests[0], requests[2]):
-        assert {name: request[name] for name in ("temperature", "max_tokens", "top_p", "top_k")} == {
+        assert {
+            name: request[name] for name in ("temperature", "max_tokens", "top_p", "top_k")
+        } == {
             "temperature": 0.35,
             "max_tokens": 2000,
             "top_p": 0.9,

@@ -268,9 +268,7 @@ def test_a_question_that_fills_the_limit_alone_is_not_sent() -> None:
 
 def test_the_newest_exchange_is_shortened_to_the_window_too() -> None:
     llm = Says("Steam does it [1].")
-    chat = ChatGenerator(
-        llm=llm, window=800, evidence_tokens=100, max_tokens=50, keep_first=False
-    )
+    chat = ChatGenerator(llm=llm, window=800, evidence_tokens=100, max_tokens=50, keep_first=False)
     question = replace(asked(2), history=long_past(2, 2000))
     chat.generate(question, evidence(3))
     size = sum(llm.count_tokens(message.content) + 4 for message in sent(llm)[:-1])

@@ -114,9 +114,7 @@ def test_the_messages_are_those_of_a_history_that_is_rebuilt(
         text = ask(chat, fresh, question, shown)
         passages = tuple(item.passage for item in shown.items)
         answer = "" if kind == "fail" else text
-        going.add_turn(
-            Turn(question.turn_id, question.text, answer, passages, shown=shown.items)
-        )
+        going.add_turn(Turn(question.turn_id, question.text, answer, passages, shown=shown.items))
 
 
 def talk(chat: ChatGenerator, name: str, turns: int) -> list[tuple[Message, ...]]:
