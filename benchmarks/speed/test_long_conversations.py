@@ -87,7 +87,7 @@ def test_a_turn_of_the_pipeline(gate: Any, tmp_path: Path) -> None:
     """Time rewriter=condense, context=dedup and generator=chat with a stored conversation."""
     llm = Answers()
     pipeline = Pipeline(
-        rewriter=CondenseRewriter(llm=llm, gate=gate, guard=0.1),
+        rewriter=CondenseRewriter(llm=llm, retriever=Finds(), gate=gate, guard=0.1),
         retriever=Finds(),
         reranker=NoRanker(),
         context=DedupContext(llm=llm),

@@ -81,6 +81,8 @@ class Question:
         profile: personal statements of the user ("I'm vegetarian."), as far as they are known.
         stage_state: the dictionaries that `state` returns.
         queries: all queries of the rewrite, for the stages after the rewriter; before, none.
+        top_k: for the rewriter, the number of passages that this turn will retrieve; 0 if nothing
+            says so.
 
     Example:
         >>> first = Turn("tea<::>1", "Why does a kettle whistle?", "Steam is forced out.")
@@ -102,6 +104,7 @@ class Question:
     )
     queries: tuple[Query, ...] = ()
     before_memory: tuple[Turn, ...] | None = None
+    top_k: int = field(default=0, metadata={"identity": False})
 
     @property
     def whole_history(self) -> tuple[Turn, ...]:

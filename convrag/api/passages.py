@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+_WORD_CONTINUES = re.compile(r"[\w+#&@/'\u2019-]|\.\w")
+"""What after a title shows that its last word goes on: "Art" in "Artificial", "C" in "C++"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,23 @@ class Passage:
     @property
     def content(self) -> str:
         """Title and text; the text alone if it begins with the title."""
-        return self.text if self.text.startswith(self.title) else f"{self.title}\n{self.text}"
+        title = self.title_above
+        return f"{title}\n{self.text}" if title else self.text
+
+    @property
+    def title_above(self) -> str:
+        """The title to show above the text; empty if the text begins with it."""
+        return "" if self.begins_with_title(self.text) else self.title.strip()
+
+    def begins_with_title(self, text: str) -> bool:
+        """Whether a text (the passage's or an excerpt) begins with the title, as whole words.
+
+        "Art" is not the beginning of "Artificial neural networks".
+        """
+        title = self.title.strip()
+        if not title or not text.startswith(title):
+            return False
+        return not _WORD_CONTINUES.match(text, len(title))
 
     @property
     def place(self) -> str:

@@ -259,6 +259,7 @@ class TurnInProgress:
             rewrite = Rewrite.of(self.options.query, edited=True)
         else:
             rewriter = self.stages.rewriter
+            asked = replace(asked, top_k=self._count_hits())
             rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(asked), Rewrite)
         if not any(query.text.strip() for query in rewrite.queries):
             return Rewrite.of(asked.text, fallback="the rewriter gave no query")

@@ -99,7 +99,7 @@ class SnippetContext(Context):
             size = self.llm.count_tokens(passage.content)
             text = passage.content
             if size > self.tokens:
-                title = "" if passage.text.startswith(passage.title) else f"{passage.title}\n"
+                title = f"{passage.title_above}\n" if passage.title_above else ""
                 room = self.tokens - self.llm.count_tokens(title)
                 text = title + find_snippet(passage.text, wanted, room, self.llm.count_tokens)
                 left_out.append(size - self.llm.count_tokens(text))

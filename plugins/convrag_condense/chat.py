@@ -31,6 +31,7 @@ from convrag.sdk.text.sentences import split_roughly
 from convrag_condense.chat_history import (
     ChatHistory,
     EvidenceShown,
+    HistoryLimits,
     NewestQuestion,
     RenderedExchange,
 )
@@ -49,25 +50,29 @@ class ChatGenerator(DecidingGenerator):
     earlier turn; a number that no passage has is removed and counted (`citations_removed`). A reply
     that only says that the model is ready is asked for once more, and counted (`meta_responses`: 2
     where the second was not better, and is the answer). The messages depend on the history alone:
-    the system prompt, the first exchange with its evidence, the newest exchanges that fit, whole
-    and without a gap, and the newest question. Where a memory shows a part of the history, the
-    exchanges are those of that part, a summary among them; citation numbers stay those of the whole
-    conversation.
+    the system prompt, the first exchange with its evidence (`keep_first`), the newest exchanges
+    that fit, whole and without a gap, and the newest question. Where a memory shows a part of the
+    history, the exchanges are those of that part, a summary among them; citation numbers stay those
+    of the whole conversation.
 
     Args:
         llm: the language model that answers; it also counts tokens.
-        evidence: every_turn sends the passages of each question that is sent; newest only of the
-            newest question (the seed); first_turn only of the first question (the
-            original's first versions, whose users complained), which is then sent whatever the
-            memory shows.
+        evidence: every_turn sends each question with the passages that it was asked with; newest
+            sends those of the newest question only; first_turn those of the first question only
+            (the original's first versions, whose users complained), which is then sent whatever
+            the memory shows.
         labels: of passages: [1], or [Doc_1] as RAGBoost writes, at which hints of context=dedup
             then point.
         window: tokens that the prompt and the answer may have together. The seed reckons with 8,000
             and snippets of 200 tokens; half the context of Mixtral leaves room for passages of 500.
         evidence_tokens: of the window, kept free for the newest question's evidence: 8 passages of
             512 tokens.
-        exchanges: the most earlier exchanges that are sent, the first among them (10: the seed's 20
-            messages).
+        exchanges: the most earlier exchanges that are sent (10: the seed's 20 messages).
+        characters: the most characters of the earlier exchanges that are sent, questions with their
+            evidence and answers together (8,000: the seed's); None limits their tokens only.
+        keep_first: always send the first exchange. If false, the newest exchanges alone are sent
+            (the seed's). The newest one is then sent in any case: if it is too long, without its
+            last passages, and if that is not enough, with the beginning of its answer.
         temperature: .35, the seed's, between sticking to the facts and putting them together; None
             leaves it to the llm.
         max_tokens: the longest answer, in tokens (2000: the seed's); None leaves it to the llm.
@@ -75,14 +80,16 @@ class ChatGenerator(DecidingGenerator):
             llm.
         top_k: number of the likeliest tokens to draw from (the seed's is 50); None sends none.
         repeat_penalty: above 1 holds repetition back (the seed's is 1.15); None sends none.
-            llm=litellm says what a provider does not know, and leaves it out.
-        prompt: a Jinja file to use instead of this package's answer.jinja: a <|system|> message,
-            and a <|user|> one that is given `question`, `evidence` (a list of `number`, `title`,
-            `authors`, `text` and `hint`, which says whether the text is a hint at an earlier
-            message), `first` and `label` (what stands before numbers).
+            It is sent under the name that the provider or server knows.
+        wording: plain is this package's answer.jinja; academic has the words that the seed's
+            description quotes, for a library of papers (answer_academic.jinja).
+        prompt: a Jinja file to use instead of these: a <|system|> message, and a <|user|> one that
+            is given `question`, `evidence` (a list of `number`, `title`, `year`, `authors`, `text`
+            and `hint`, which says whether the text is a hint at an earlier message), `first` and
+            `label` (what stands before numbers).
 
     Raises:
-        ConfigError: the window leaves no room.
+        ConfigError: the window leaves no room, or the only evidence may be left out.
         DataError: the prompt's file is missing, is not a template, or has other messages.
     """
 
@@ -94,24 +101,38 @@ class ChatGenerator(DecidingGenerator):
     window: int = 16_000
     evidence_tokens: Annotated[int, Ge(0)] = 4096
     exchanges: Annotated[int, Ge(1)] = 10
+    characters: Annotated[int, Ge(1)] | None = None
+    keep_first: bool = True
     temperature: float | None = 0.35
     max_tokens: int | None = 2000
     top_p: float | None = 0.9
     top_k: int | None = None
     repeat_penalty: float | None = None
+    wording: Literal["plain", "academic"] = "plain"
     prompt: Path | None = None
 
     def __post_init__(self) -> None:
-        self.max_prompt_tokens = self.window - self.evidence_tokens - (self.max_tokens or 0)
-        if self.max_prompt_tokens <= 0:
+        max_tokens = self.window - self.evidence_tokens - (self.max_tokens or 0)
+        if max_tokens <= 0:
             raise ConfigError(
                 f"generator.window={self.window} must be above "
                 f"evidence_tokens={self.evidence_tokens} and max_tokens={self.max_tokens} together"
             )
+        if self.evidence == "first_turn" and not self.keep_first:
+            raise ConfigError(
+                "generator.keep_first=false leaves out the only question with evidence of "
+                "generator.evidence=first_turn: choose another value for one of them"
+            )
+        self.limits = HistoryLimits(
+            max_tokens, self.exchanges, self.characters, keep_first=self.keep_first
+        )
         self.label = "Doc_" if self.labels == "documents" else ""
         given = {name: getattr(self, name) for name in _SAMPLING}
         self.sampling = {name: value for name, value in given.items() if value is not None}
-        self.template = PromptTemplate("answer", package="convrag_condense", path=self.prompt)
+        name = "answer_academic" if self.wording == "academic" else "answer"
+        self.template = PromptTemplate(
+            "answer", package="convrag_condense", path=self.prompt, name=name
+        )
         self.prompt_templates = (self.template,)
         if [message.role for message in self.template.messages] != ["system", "user"]:
             raise DataError(
@@ -149,6 +170,8 @@ class ChatGenerator(DecidingGenerator):
             "exchanges": len(sent),
             "exchanges_left_out": len(history.list_exchanges(question)) - len(sent),
             "numbers": numbers,
+            "snippets": len(newest.evidence),
+            "new_snippets": newest.new,
         }
         return Answer(checked.text, checked.citations, trace)
 
@@ -178,8 +201,7 @@ class ChatGenerator(DecidingGenerator):
             self.llm.count_tokens,
             evidence=self.evidence,
             label=self.label,
-            max_tokens=self.max_prompt_tokens,
-            max_exchanges=self.exchanges,
+            limits=self.limits,
             profile=question.profile,
         )
         state = question.state(self).setdefault(repr(question.profile), {})

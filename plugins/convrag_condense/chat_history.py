@@ -9,11 +9,41 @@ from typing import Any, Literal, NamedTuple
 from convrag import EvidenceItem, Message, Passage, PromptTemplate, Question, Turn
 from convrag.sdk.llm.history import HistoryReader
 from convrag.sdk.llm.prompts import add_profile
+from convrag.sdk.text.sentences import truncate_text
 
 EvidenceShown = Literal["every_turn", "newest", "first_turn"]
 
 TOKENS_PER_MESSAGE = 4
 """Tokens that a chat format adds to each message, about."""
+
+
+@dataclass(frozen=True)
+class HistoryLimits:
+    """The limits of the exchanges that are sent before a question.
+
+    Args:
+        tokens: of the system message, the question and the exchanges together.
+        exchanges: the number of exchanges.
+        characters: of the exchanges; None does not limit them.
+        keep_first: whether the first exchange of the conversation is always sent. If not, the
+            newest one always is, shortened if it is too long.
+    """
+
+    tokens: int
+    exchanges: int
+    characters: int | None = None
+    keep_first: bool = True
+
+
+class Size(NamedTuple):
+    """The size of messages."""
+
+    tokens: int = 0
+    characters: int = 0
+
+    def plus(self, other: "Size") -> "Size":
+        """Return the size of both together."""
+        return Size(self.tokens + other.tokens, self.characters + other.characters)
 
 
 class RenderedExchange(NamedTuple):
@@ -30,7 +60,7 @@ class RenderedExchange(NamedTuple):
 
 @dataclass(eq=False)
 class Exchange:
-    """An answered turn, whose tokens are counted once.
+    """An answered turn, which is measured once.
 
     Args:
         turn: the turn.
@@ -45,8 +75,8 @@ class Exchange:
     first: bool
     shows_evidence: bool
     label: str
-    tokens: dict[tuple[int, ...], int] = field(default_factory=dict)
-    """The tokens of its messages, by the positions of the items whose full text is sent."""
+    sizes: dict[tuple[int, ...], Size] = field(default_factory=dict)
+    """The size of its messages, by the positions of the items whose full text is sent."""
 
     def render(
         self, template: PromptTemplate, numbers: Mapping[str, int], in_full: tuple[int, ...] = ()
@@ -93,26 +123,32 @@ def show_in_full(item: EvidenceItem) -> EvidenceItem:
 def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
     """Format a passage, or a hint at one, for the template.
 
-    A title with which the text begins is not repeated.
+    The title stands above every text. A line of the text that only repeats it is left out.
     """
     passage = item.passage
-    text = item.text
     title = passage.title.strip()
-    body = text
-    if title and text.startswith(f"{passage.title}\n"):
-        body = text[len(passage.title) + 1 :]
-    elif text.startswith(title):
-        title = ""
-    authors = _format_authors(passage)
-    return {"number": number, "title": title, "authors": authors, "text": body, "hint": item.hint}
+    body = item.text
+    if title and body.startswith(f"{title}\n"):
+        body = body[len(title) + 1 :]
+    return {
+        "number": number,
+        "title": title,
+        "year": _format_year(passage),
+        "authors": _format_authors(passage),
+        "text": body,
+        "hint": item.hint,
+    }
 
 
 def _format_authors(passage: Passage) -> str:
-    """Join authors and year in one line, where the corpus has them."""
+    """Join the authors in one line, where the corpus has them."""
     given = passage.metadata.get("authors") or ""
-    names = given if isinstance(given, str) else ", ".join(map(str, given))
-    year = passage.metadata.get("year") or ""
-    return f"{names} ({year})" if names and year else names or str(year)
+    return given if isinstance(given, str) else ", ".join(map(str, given))
+
+
+def _format_year(passage: Passage) -> str:
+    """Return the year, where the corpus has it."""
+    return str(passage.metadata.get("year") or "")
 
 
 class NewestQuestion(NamedTuple):
@@ -149,8 +185,7 @@ class ChatHistory(HistoryReader):
             `first`.
         count_tokens: counts the tokens of a text.
         evidence: the questions that are sent with their evidence; see ChatGenerator.
-        max_tokens: for the system message, the question and the exchanges that are sent.
-        max_exchanges: the most exchanges that are sent.
+        limits: of the exchanges that are sent.
         profile: personal statements of the user, for the system message.
         label: a prefix of the numbers of passages.
     """
@@ -158,8 +193,7 @@ class ChatHistory(HistoryReader):
     template: PromptTemplate
     count_tokens: Callable[[str], int]
     evidence: EvidenceShown
-    max_tokens: int
-    max_exchanges: int
+    limits: HistoryLimits
     profile: tuple[str, ...] = ()
     label: str = ""
     exchanges: list[Exchange] = field(default_factory=list)
@@ -209,15 +243,24 @@ class ChatHistory(HistoryReader):
         return shown
 
     def select_exchanges(self, question: Question) -> list[RenderedExchange]:
-        """Select the exchanges that are sent before a question: the first, and the newest that fit.
+        """Select the exchanges that are sent before a question: the newest that fit.
 
-        The newest follow each other without a gap among those that the memory shows. A hint to a
-        text that none of the exchanges before it shows becomes that text.
+        They follow each other without a gap among those that the memory shows, except that the
+        first one may come before them (`HistoryLimits.keep_first`). A hint to a text that none of
+        the exchanges before it shows becomes that text.
         """
-        max_tokens = self.max_tokens - self._system_tokens - self._count_message(question.text)
-        selected = self._select(self.list_exchanges(question), max_tokens)
-        while len(selected) > 1 and self._count_sent(selected) > max_tokens:
-            del selected[1]  # the oldest but the first
+        limits = self.limits
+        used = self._system_tokens + self._count_message(question.text)
+        limits = replace(limits, tokens=limits.tokens - used)
+        exchanges = self.list_exchanges(question)
+        selected = self._select(exchanges, limits)
+        oldest = 1 if limits.keep_first else 0  # that may be left out
+        while len(selected) > 1 and not self._fit(selected, limits):
+            del selected[oldest]
+        if not limits.keep_first and exchanges:
+            selected = selected or [exchanges[-1]]
+            if len(selected) == 1:
+                selected = self._shorten(selected[0], limits)
         return [
             each.render(self.template, self.numbers, full)
             for each, full in find_orphaned_hints(selected)
@@ -265,31 +308,59 @@ class ChatHistory(HistoryReader):
     def _count_message(self, text: str) -> int:
         return self.count_tokens(text) + TOKENS_PER_MESSAGE
 
-    def _select(self, exchanges: Sequence[Exchange], max_tokens: int) -> list[Exchange]:
-        first = list(exchanges[:1])
-        remaining = max_tokens - sum(map(self._count_exchange, first))
+    def _select(self, exchanges: Sequence[Exchange], limits: HistoryLimits) -> list[Exchange]:
+        """Select the first exchange if it is always sent, and the newest that fit next to it."""
+        first = list(exchanges[:1]) if limits.keep_first else []
+        size = Size()
+        for exchange in first:
+            size = size.plus(self._measure(exchange))
         newest: list[Exchange] = []
-        for number in range(len(exchanges) - 1, 0, -1):
-            if len(first) + len(newest) >= self.max_exchanges:
+        for exchange in reversed(exchanges[len(first) :]):
+            size = size.plus(self._measure(exchange))
+            if len(first) + len(newest) >= limits.exchanges or not _is_within(size, limits):
                 break
-            remaining -= self._count_exchange(exchanges[number])
-            if remaining < 0:
-                break
-            newest.append(exchanges[number])
+            newest.append(exchange)
         return [*first, *reversed(newest)]
 
-    def _count_exchange(self, exchange: Exchange, in_full: tuple[int, ...] = ()) -> int:
-        """Count the tokens of both messages of an exchange, once."""
-        if in_full not in exchange.tokens:
-            question, answer, *_ = exchange.render(self.template, self.numbers, in_full)
-            exchange.tokens[in_full] = self._count_message(question.content) + self._count_message(
-                answer.content
-            )
-        return exchange.tokens[in_full]
+    def _shorten(self, exchange: Exchange, limits: HistoryLimits) -> list[Exchange]:
+        """Shorten an exchange until it fits: leave out its last passages, then cut its answer.
 
-    def _count_sent(self, exchanges: Sequence[Exchange]) -> int:
-        """Count the tokens of exchanges as they are sent, with the texts of orphaned hints."""
-        return sum(
-            self._count_exchange(exchange, in_full)
-            for exchange, in_full in find_orphaned_hints(exchanges)
-        )
+        Nothing is left of it if its question alone does not fit.
+        """
+        shortened = exchange
+        for count in range(len(exchange.items), -1, -1):
+            shortened = replace(exchange, items=exchange.items[:count], sizes={})
+            if self._fit([shortened], limits):
+                return [shortened]
+        question = shortened.render(self.template, self.numbers).question.content
+        tokens = limits.tokens - self._count_message(question) - TOKENS_PER_MESSAGE
+        answer = truncate_text(exchange.turn.answer, max(tokens, 0), self.count_tokens)
+        if limits.characters is not None:
+            characters = limits.characters - len(question)
+            answer = truncate_text(answer, max(characters, 0), len)
+        if not answer:
+            return []
+        return [replace(shortened, turn=replace(exchange.turn, answer=answer), sizes={})]
+
+    def _measure(self, exchange: Exchange, in_full: tuple[int, ...] = ()) -> Size:
+        """Measure both messages of an exchange, once."""
+        if in_full not in exchange.sizes:
+            question, answer, *_ = exchange.render(self.template, self.numbers, in_full)
+            tokens = self._count_message(question.content) + self._count_message(answer.content)
+            characters = len(question.content) + len(answer.content)
+            exchange.sizes[in_full] = Size(tokens, characters)
+        return exchange.sizes[in_full]
+
+    def _fit(self, exchanges: Sequence[Exchange], limits: HistoryLimits) -> bool:
+        """Whether exchanges fit as they are sent, with the texts of orphaned hints."""
+        size = Size()
+        for exchange, in_full in find_orphaned_hints(exchanges):
+            size = size.plus(self._measure(exchange, in_full))
+        return _is_within(size, limits)
+
+
+def _is_within(size: Size, limits: HistoryLimits) -> bool:
+    """Whether messages of this size are within the limits of tokens and characters."""
+    if limits.characters is not None and size.characters > limits.characters:
+        return False
+    return size.tokens <= limits.tokens

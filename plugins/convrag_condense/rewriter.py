@@ -1,17 +1,18 @@
 """`rewriter=condense`: an LLM condenses the follow-ups that a gate chooses."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import LLM, PromptTemplate, Question, Rewrite, Rewriter, Turn
+from convrag import LLM, PromptTemplate, Question, Retriever, Rewrite, Rewriter, Turn, operational
 from convrag.sdk.llm.rewriter import LLMRewriter
 from convrag.sdk.text.sentences import truncate_text
 from convrag_condense.gate import find_reasons, replace_drifted_rewrite
+from convrag_condense.search_ahead import start_search
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ class CondenseRewriter(Rewriter):
 
     Args:
         llm: the language model that condenses and counts the tokens of the history.
+        retriever: the run's retriever, for speculate=true.
         gate: heuristic condenses on pronouns, ellipsis, comparison, and short questions (the
             seed's); always condenses every follow-up, never none.
         short: words below which a question is short, for gate=heuristic (8: the seed's); 0
@@ -34,8 +36,14 @@ class CondenseRewriter(Rewriter):
         guard: the least share of a rewrite's content words that the question or the history must
             have; with less it has drifted to something else. 0 accepts every rewrite.
         history_tokens: the most tokens of the history that the LLM sees, newest exchange first.
-        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`
-            and `history` (a list of `user` and `assistant`, oldest first).
+        speculate: search for the question in the user's own words while the LLM condenses it. If
+            the question proves to stand alone (the LLM leaves it as it is, fails, or has its
+            rewrite rejected), the search has cost no time; otherwise, it was made for nothing. A
+            question that the gate lets through is not condensed, so its only search begins at once.
+        wording: plain is this package's rewrite.jinja; published has the words that the seed's
+            description quotes (rewrite_published.jinja).
+        prompt: a Jinja file to use instead of these; it is given `question` and `history` (a list
+            of `user` and `assistant`, oldest first).
         temperature: low, since condensing leaves little to choose (.2: the seed's); None leaves it
             to the llm.
         max_tokens: the longest reply, in tokens (150: the seed's); None leaves it to the llm.
@@ -47,17 +55,23 @@ class CondenseRewriter(Rewriter):
     """
 
     llm: LLM
+    retriever: Retriever
     gate: Literal["heuristic", "always", "never"] = "heuristic"
     short: int = 8
     guard: Annotated[float, Interval(ge=0, le=1)] = 0.5
     history_tokens: Annotated[int, Ge(1)] = 1500
+    speculate: Annotated[bool, operational] = False
+    wording: Literal["plain", "published"] = "plain"
     prompt: Path | None = None
     temperature: float | None = 0.2
     max_tokens: int | None = 150
     top_p: float | None = 0.9
 
     def __post_init__(self) -> None:
-        template = PromptTemplate("rewrite", package="convrag_condense", path=self.prompt)
+        name = "rewrite_published" if self.wording == "published" else "rewrite"
+        template = PromptTemplate(
+            "rewrite", package="convrag_condense", path=self.prompt, name=name
+        )
         self.llm_rewriter = LLMRewriter(
             self.llm,
             template,
@@ -67,9 +81,14 @@ class CondenseRewriter(Rewriter):
         )
         self.prompt_templates = (template,)
 
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """Use the retriever to search ahead only."""
+        return name != "retriever" or bool(parameters["speculate"])
+
     def rewrite(self, question: Question) -> Rewrite:
         """Call the LLM once, unless the gate finds that the question stands alone."""
-        needed, reasons = self._decide(question)
+        needed, reasons = self.decide(question)
         trace: dict[str, Any] = {"gate": self.gate, "condense": needed, "reasons": reasons}
         why = ", ".join(reasons)
         turn = question.turn_id
@@ -77,19 +96,31 @@ class CondenseRewriter(Rewriter):
             log.info("turn %s: standalone question (%s), searched for as it is", turn, why)
             return Rewrite.of(question.text, **trace)
         log.info("turn %s: detected follow-up question (%s), condensing", turn, why)
-        rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard)
+        if self.speculate and question.top_k:
+            start_search(self.retriever, question)
+            trace["searched_ahead"] = True
+        return self.condense(question, trace)
+
+    def condense(self, question: Question, trace: Mapping[str, Any]) -> Rewrite:
+        """Condense a question with its history, whatever the gate says of it.
+
+        Args:
+            question: the question with its history.
+            trace: the entries of the rewrite's trace so far.
+        """
+        rewrite = replace_drifted_rewrite(self._ask(question, trace), question, self.guard)
         note = f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
         log.info(
             "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
-            turn,
+            question.turn_id,
             question.text,
             rewrite.text,
             note,
         )
         return rewrite
 
-    def _decide(self, question: Question) -> tuple[bool, list[str]]:
-        """Decide whether to condense, and give the reason codes."""
+    def decide(self, question: Question) -> tuple[bool, list[str]]:
+        """Decide whether to condense a question, and give the reason codes."""
         if not question.history:
             return bool(question.profile), ["profile" if question.profile else "first_turn"]
         if self.gate != "heuristic":
@@ -97,12 +128,12 @@ class CondenseRewriter(Rewriter):
         reasons = find_reasons(question.text, self.short)
         return bool(reasons), reasons or ["standalone"]
 
-    def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
+    def _ask(self, question: Question, trace: Mapping[str, Any]) -> Rewrite:
         history = select_newest_exchanges(
             question.history, self.history_tokens, self.llm.count_tokens
         )
         return self.llm_rewriter.rewrite(
-            question, trace | {"exchanges": len(history)}, history=history
+            question, {**trace, "exchanges": len(history)}, history=history
         )
 
 

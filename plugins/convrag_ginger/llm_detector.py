@@ -92,7 +92,7 @@ class LlmDetector(Detector):
 
     def _tag(self, query: str, part: str, passage: Passage) -> list[tuple[int, int]]:
         """Ask the LLM to tag a part, and find the tagged spans, in the order of the reply."""
-        title = "" if passage.text.startswith(passage.title) else passage.title
+        title = passage.title_above
         prompt = self.template.render(self.sampling, question=query, passage=part, title=title)
         aligner = Aligner(part, self.fuzzy)
         spans: list[tuple[int, int]] = []

@@ -29,8 +29,10 @@ _NOT_EXTRA = {
 }
 """Parameters that `llm.extra` does not take -> what to do instead."""
 
-_LOCAL = frozenset({"hosted_vllm", "llamafile", "lm_studio"})
 _OLLAMA = frozenset({"ollama", "ollama_chat"})
+_LLAMA_CPP = frozenset({"llamafile", "lm_studio"})
+"""Providers whose server is built on llama.cpp."""
+_LOCAL = _LLAMA_CPP | {"hosted_vllm"}
 _HOSTED_WITH_TOP_K = frozenset(
     {
         "anthropic",
@@ -43,7 +45,8 @@ _HOSTED_WITH_TOP_K = frozenset(
     }
 )
 _WITH_TOP_K = _LOCAL | _OLLAMA | _HOSTED_WITH_TOP_K
-_WITH_REPETITION_PENALTY = _LOCAL | {"fireworks_ai", "openrouter", "together_ai"}
+_WITH_REPEAT_PENALTY = _OLLAMA | _LLAMA_CPP
+_WITH_REPETITION_PENALTY = frozenset({"fireworks_ai", "hosted_vllm", "openrouter", "together_ai"})
 
 _warned: set[tuple[str, str]] = set()
 """Parameters and providers that a warning was logged for."""
@@ -85,6 +88,9 @@ def translate_sampling(
     """Name sampling parameters as a provider does.
 
     A provider that does not know `top_k` or `repeat_penalty` is not sent them: one warning says so.
+    A server of the user's own is sent both names of the penalty, since its address does not say
+    which it knows: llama.cpp and LM Studio know `repeat_penalty`, vLLM and SGLang
+    `repetition_penalty`, and each ignores the other's name.
 
     Args:
         sampling: parameters by convrag's names.
@@ -96,10 +102,12 @@ def translate_sampling(
     local = self_hosted and provider == "openai"
     if "top_k" in params and not (local or provider in _WITH_TOP_K):
         _leave_out("top_k", params, provider)
-    if "repeat_penalty" in params and provider not in _OLLAMA:
-        if local or provider in _WITH_REPETITION_PENALTY:
+    if "repeat_penalty" in params:
+        if local:
+            params["repetition_penalty"] = params["repeat_penalty"]
+        elif provider in _WITH_REPETITION_PENALTY:
             params["repetition_penalty"] = params.pop("repeat_penalty")
-        else:
+        elif provider not in _WITH_REPEAT_PENALTY:
             _leave_out("repeat_penalty", params, provider)
     return params
 

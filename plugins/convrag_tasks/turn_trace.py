@@ -28,6 +28,7 @@ _EXPLAINED = {
     "gate",
     "exchanges",
     "known_share",
+    "searched_ahead",
     "extracted_sentences",
     "representative_sentences",
     "cluster_sizes",
@@ -61,8 +62,36 @@ def format_turn_trace(records: Sequence[TurnRecord]) -> str:
     Args:
         records: the turns of the conversation, at least one.
     """
-    lines = [*explain_query(records), *_explain_tokens(records[-1].replies)]
-    return "\n".join(f"  {heading:8} {text}" for heading, text in lines)
+    record = records[-1]
+    lines = [*explain_query(records), *_explain_tokens(record.replies)]
+    formatted = [f"  {heading:8} {text}" for heading, text in lines]
+    return "\n".join([*_diagnose_follow_up(record), *formatted])
+
+
+def _diagnose_follow_up(record: TurnRecord) -> Iterator[str]:
+    """Yield the lines with which the Perplexity-style assistant reports a follow-up question.
+
+    They are about rewriter=condense and generator=chat; other turns have none.
+    """
+    if record.trace.get("rewriter", {}).get("condense"):
+        yield "  Detected follow-up question, condensing..."
+        yield "  Query condensation:"
+        yield f"    Original: {_join_lines(record.original_query)}"
+        yield f"    Standalone: {_join_lines(record.rewritten_query)}"
+    chat = record.trace.get("generator", {})
+    if record.number == 1 or "new_snippets" not in chat:
+        return
+    yield f"  Follow-up turn (#{record.number}): plain question only"
+    snippets = chat["snippets"]
+    new = chat["new_snippets"]
+    if snippets and snippets == new:
+        yield f"  Added {count(new, 'new snippet')} as evidence note"
+    elif snippets:
+        yield f"  Added {count(snippets, 'snippet')} as evidence note, {new} of them new"
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(text.split())
 
 
 def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tuple[str, str]]:
@@ -147,6 +176,8 @@ def _explain_rewriter(
 ) -> Iterator[tuple[str, str]]:
     if "condense" in trace:
         yield "Gate", _explain_gate(trace)
+    if trace.get("searched_ahead"):
+        yield "Ahead", "the question was searched for while the model condensed it"
     if "exchanges" in trace:
         seen = "exchange" if trace["exchanges"] == 1 else f"{trace['exchanges']} exchanges"
         yield "History", f"the rewriter saw the last {seen}"

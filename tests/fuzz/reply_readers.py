@@ -2,7 +2,7 @@
 must cope with it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -15,10 +15,13 @@ from convrag import (
     Dataset,
     Evidence,
     EvidenceItem,
+    Hit,
     LLMError,
     Nugget,
     Prompt,
     PromptTemplate,
+    Query,
+    Retriever,
     Turn,
     TurnRecord,
 )
@@ -45,6 +48,13 @@ from convrag_judging.nugget_labels import NuggetSet
 from convrag_metrics.mtrag import MtragMetrics
 
 Check = Callable[[str], Any]
+
+
+class NoRetriever(Retriever):
+    """Finds nothing."""
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        return []
 
 
 class FixedLLM(LLM):
@@ -88,7 +98,7 @@ def _stages() -> dict[str, Any]:
         "ginger": ginger,
         "direct": DirectGenerator(llm=llm),
         "chat": ChatGenerator(llm=llm),
-        "condense": CondenseRewriter(llm=llm, gate="always"),
+        "condense": CondenseRewriter(llm=llm, retriever=NoRetriever(), gate="always"),
         "dhrag": DHRagRewriter(llm=llm, embedder=embedder),
         "judge": JudgeMetrics(llm=llm, dataset=_Asked(), workers=1),
         "mtrag": MtragMetrics(llm=llm, dataset=_Asked(), workers=1),

@@ -20,15 +20,24 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize("window", [16000, 6000, 5200])
-def test_a_hint_of_dedup_points_at_text_that_chat_sends(window: int, here: Path) -> None:
+@pytest.mark.parametrize(
+    "limits",
+    [
+        ["generator.window=16000"],
+        ["generator.window=6000"],
+        ["generator.window=5200"],
+        ["generator.characters=1500", "generator.keep_first=false"],
+        ["generator.characters=4000", "generator.keep_first=false"],
+    ],
+)
+def test_a_hint_of_dedup_points_at_text_that_chat_sends(limits: list[str], here: Path) -> None:
     """Each hinted passage stands in the messages that were really sent, exactly once; trimming
     brings texts back.
     """
     chat = Pipeline.compose(
         "context=dedup",
         "generator=chat",
-        f"generator.window={window}",
+        *limits,
         "generator.max_tokens=500",
         "rewriter=none",
     )

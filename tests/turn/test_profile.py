@@ -36,7 +36,7 @@ from convrag_rewriters.full_history import FullHistoryRewriter
 from convrag_rewriters.threshold import ThresholdRewriter
 from convrag_tasks.export_mtrag import list_messages
 from convrag_tasks.run_records import read_dataset_turns
-from toys import pipeline
+from toys import ListRetriever, pipeline
 
 PROFILE = ("I'm vegetarian.", "I have\ntwo sisters.")
 LISTED = f"{INTRODUCTION}\n- I'm vegetarian.\n- I have two sisters."
@@ -73,7 +73,7 @@ def sent(stage_of: Any, asked: Question) -> list[Prompt]:
 STAGES = {
     "full_history": lambda llm: FullHistoryRewriter(llm=llm),
     "threshold": lambda llm: ThresholdRewriter(llm=llm, embedder=WordEmbedder()),
-    "condense": lambda llm: CondenseRewriter(llm=llm, gate="always"),
+    "condense": lambda llm: CondenseRewriter(llm=llm, retriever=ListRetriever(), gate="always"),
     "dhrag": lambda llm: DHRagRewriter(llm=llm, embedder=WordEmbedder()),
     "mmr": lambda llm: MMRRewriter(llm=llm, embedder=WordEmbedder(), clusterer=WordEmbedder()),
     "direct": lambda llm: DirectGenerator(llm=llm),
@@ -105,7 +105,7 @@ def test_a_first_question_is_rewritten_where_there_is_a_profile(name: str) -> No
 
 def test_the_guard_counts_the_profile_as_said() -> None:
     llm = RecordedLLM(replies={"": "Which diet suits vegetarian sisters?"})
-    rewriter = CondenseRewriter(llm=llm, guard=1.0)
+    rewriter = CondenseRewriter(llm=llm, retriever=ListRetriever(), guard=1.0)
     rewrite = rewriter.rewrite(replace(question("Which diet suits me?", turns=0), profile=PROFILE))
     assert (rewrite.text, rewrite.fallback) == ("Which diet suits vegetarian sisters?", "")
 

@@ -102,8 +102,7 @@ def check_tasks(judges: Sequence[Judge], tasks: Sequence[str], metric: str) -> I
 
 def passage_inputs(passage: Passage) -> dict[str, str]:
     """Format a passage for a prompt; the title is empty where the text begins with it."""
-    title = "" if passage.text.startswith(passage.title) else passage.title
-    return {"title": title, "text": passage.text}
+    return {"title": passage.title_above, "text": passage.text}
 
 
 def repeat_calls(judge: Callable[[], T], repeat: int) -> list[T]:

@@ -76,6 +76,15 @@ def test_a_passage_keeps_its_title_and_a_short_one_all() -> None:
     assert found.trace == {"cut": 1, "tokens_left_out": count(long.content) - 9, "repeated": 1}
 
 
+def test_a_title_is_shown_where_the_text_only_begins_with_its_letters() -> None:
+    text = "Artificial neural networks learn. Kettles whistle when steam leaves the lid."
+    passages = [Passage("a", text, title="Art"), Passage("b", text, title="Artificial")]
+    question = Question("why?", standalone="why do kettles whistle?")
+    found = stage(10).assemble(question, [Hit(p, 1.0) for p in passages], [])
+    snippet = "Kettles whistle when steam leaves the lid."
+    assert [item.text for item in found.items] == [f"Art\n{snippet}", snippet]
+
+
 def test_the_published_budget() -> None:
     preset = compose("+system=perplexity", "llm=extractive")
     assert (preset.generator.window, preset.generator.max_tokens, preset.generator.exchanges) == (

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,7 @@ def test_evidence_of_the_first_turn_only() -> None:
 
 
 def test_the_evidence_of_the_newest_question_alone_in_ragboosts_frame() -> None:
-    """As the Perplexity-style seed has it; numbers go on, and [Doc_3] in a reply is [3]."""
+    """Numbers go on, and [Doc_3] in a reply is [3]."""
     llm = Says("It is [Doc_4], not [Doc_1, Doc_9].")
     done = ChatGenerator(llm=llm, evidence="newest", labels="documents").generate(
         asked(2), evidence(8)
@@ -148,11 +149,13 @@ def test_titles_authors_and_years_stand_where_the_corpus_has_them() -> None:
         Passage("a", "Text.", title="Title", metadata=known),
         Passage("b", "Steam is hot.", title="Steam", metadata={"authors": "C. Poet"}),
         Passage("c", "Bare."),
+        Passage("d", "Artificial networks learn.", title="Art"),
     ]
     items = tuple(EvidenceItem(n, p, p.content) for n, p in enumerate(passages, start=1))
     ChatGenerator(llm=llm).generate(asked(0), Evidence(items))
     assert sent(llm)[1].content.endswith(
-        "[1] Title\nA. Author, B. Writer (2024)\nText.\n\n[2]\nC. Poet\nSteam is hot.\n\n[3]\nBare."
+        "[1] Title (2024)\nA. Author, B. Writer\nText.\n\n[2] Steam\nC. Poet\nSteam is hot.\n\n[3]\nBare.\n\n"
+        "[4] Art\nArtificial networks learn."
     )
 
 
@@ -196,6 +199,80 @@ def test_trimming_keeps_pairs_the_first_exchange_and_the_newest_message() -> Non
         if len(answers) > 1:
             assert size + llm.count_tokens("Question 13?") + 4 <= window - 20 - 10
         assert list(generator.messages(asked(12))) == messages[:-1]
+
+
+def long_past(count: int, words: int) -> tuple[Turn, ...]:
+    """Turns like those of `past`, whose answers have so many words more."""
+    turns = past(count)
+    return tuple(replace(turn, answer=f"{turn.answer}{' word' * words}") for turn in turns)
+
+
+def history_of(llm: Says) -> list[Message]:
+    """The messages between the system's and the newest."""
+    return sent(llm)[1:-1]
+
+
+@pytest.mark.parametrize("words", [0, 20, 60, 200, 400])
+def test_history_is_trimmed_to_messages_and_characters_the_newest_kept(words: int) -> None:
+    """20 messages and 8,000 characters; each question goes out with its evidence."""
+    llm = Says("Steam does it [1].")
+    chat = ChatGenerator(llm=llm, characters=8000, keep_first=False)
+    question = replace(asked(30), history=long_past(30, words))
+    chat.generate(question, evidence(31, 32))
+    history = history_of(llm)
+    assert len(history) <= 20
+    assert sum(len(message.content) for message in history) <= 8000
+    shown = [message for message in history if message.role == "user"]
+    numbers = range(31 - len(shown), 31)  # the newest, without a gap
+    assert shown == [later_user(f"Question {n}?", n, n + 1) for n in numbers]
+    longer = history[0:2]
+    room = 8000 - sum(len(message.content) for message in history)
+    assert len(history) == 20 or room < sum(len(message.content) for message in longer) + 10
+    assert list(chat.messages(question)) == sent(llm)[:-1]
+
+
+def test_a_newest_exchange_that_is_too_long_is_shortened() -> None:
+    """First its last passages go, then the end of its answer; an older one is not sent instead."""
+    plain, system = len("Question 2?"), None
+    for characters in range(20, 1500, 37):
+        llm = Says("Steam does it [1].")
+        chat = ChatGenerator(llm=llm, characters=characters, keep_first=False)
+        question = replace(asked(2), history=(past(1)[0], *long_past(2, 100)[1:]))
+        chat.generate(question, evidence(3))
+        history = history_of(llm)
+        assert sum(len(message.content) for message in history) <= characters
+        assert system in (None, sent(llm)[0])
+        system = sent(llm)[0]
+        assert history[-2].content.startswith("Question 2?")
+        answer = question.history[1].answer
+        assert answer.startswith(history[-1].content)
+        if history[-1].content != answer:
+            assert history[-2].content == "Question 2?"
+            assert characters - 2 * len(" word") < plain + len(history[-1].content)
+        else:
+            notes = history[-2].content.count("[")
+            assert history[-2] == (
+                later_user("Question 2?", *range(2, 2 + notes))
+                if notes
+                else Message("user", "Question 2?")
+            )
+        assert list(chat.messages(question)) == sent(llm)[:-1]
+
+
+def test_a_question_that_fills_the_limit_alone_is_not_sent() -> None:
+    llm = Says("Steam does it [1].")
+    chat = ChatGenerator(llm=llm, characters=5, keep_first=False)
+    chat.generate(asked(2), evidence(3))
+    assert history_of(llm) == []
+
+
+def test_the_newest_exchange_is_shortened_to_the_window_too() -> None:
+    llm = Says("Steam does it [1].")
+    chat = ChatGenerator(llm=llm, window=800, evidence_tokens=100, max_tokens=50, keep_first=False)
+    question = replace(asked(2), history=long_past(2, 2000))
+    chat.generate(question, evidence(3))
+    size = sum(llm.count_tokens(message.content) + 4 for message in sent(llm)[:-1])
+    assert 600 < size + llm.count_tokens(question.text) + 4 <= 650
 
 
 # Citations
@@ -330,6 +407,11 @@ def test_a_window_without_room() -> None:
         ChatGenerator(llm=Says("Steam does it [1]."), window=6096)
 
 
+def test_the_first_question_is_not_left_out_where_it_has_all_evidence() -> None:
+    with pytest.raises(ConfigError, match="generator.keep_first=false"):
+        ChatGenerator(llm=Says("Steam."), evidence="first_turn", keep_first=False)
+
+
 def test_a_prompt_of_the_users_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.jinja"
     path.write_text(
@@ -353,7 +435,14 @@ def test_the_named_inputs_serve_a_model_that_is_none() -> None:
     inputs = llm.prompts[-1].inputs
     assert inputs["history"] == [{"user": "Question 1?", "assistant": "Answer 1."}]
     assert inputs["evidence"] == [
-        {"number": 3, "title": "Title 5", "authors": "", "text": "Text 5.", "hint": False}
+        {
+            "number": 3,
+            "title": "Title 5",
+            "year": "",
+            "authors": "",
+            "text": "Text 5.",
+            "hint": False,
+        }
     ]
     assert [item["number"] for item in inputs["earlier_evidence"]] == [1, 2]
     assert (

@@ -66,15 +66,22 @@ steps = st.lists(
 @given(
     steps,
     st.sampled_from([(16_000, 10), (6400, 10), (6350, 3), (60_000, 500)]),
+    st.sampled_from(["every_turn", "first_turn", "newest"]),
     st.booleans(),
-    st.booleans(),
+    st.sampled_from([None, 300, 1500]),
 )
 def test_the_messages_are_those_of_a_history_that_is_rebuilt(
-    steps: list[Any], sizes: tuple[int, int], every_turn: bool, anywhere: bool
+    steps: list[Any],
+    sizes: tuple[int, int],
+    evidence: Any,
+    anywhere: bool,
+    characters: int | None,
 ) -> None:
     """Turns fail, are taken back, edited, asked again and read from disk; the context shows hints."""
     chosen: dict[str, Any] = dict(zip(("window", "exchanges"), sizes, strict=True))
-    chosen["evidence"] = "every_turn" if every_turn else "first_turn"
+    chosen["evidence"] = evidence
+    if evidence == "every_turn" and characters:
+        chosen |= {"characters": characters, "keep_first": False}
     chat, fresh = (ChatGenerator(llm=Cites(), **chosen) for _ in range(2))
     context = DedupContext(llm=chat.llm, only_if_present=not anywhere)
     going = Session("c")
@@ -103,13 +110,11 @@ def test_the_messages_are_those_of_a_history_that_is_rebuilt(
             f"What about {len(turns)}, {' '.join(['really'] * 20 * size)}?"
         )
         hits = [Hit(passage(number), 1.0) for number in numbers]
-        evidence = context.assemble(question, hits, chat.messages(question))
-        text = ask(chat, fresh, question, evidence)
-        passages = tuple(item.passage for item in evidence.items)
+        shown = context.assemble(question, hits, chat.messages(question))
+        text = ask(chat, fresh, question, shown)
+        passages = tuple(item.passage for item in shown.items)
         answer = "" if kind == "fail" else text
-        going.add_turn(
-            Turn(question.turn_id, question.text, answer, passages, shown=evidence.items)
-        )
+        going.add_turn(Turn(question.turn_id, question.text, answer, passages, shown=shown.items))
 
 
 def talk(chat: ChatGenerator, name: str, turns: int) -> list[tuple[Message, ...]]:

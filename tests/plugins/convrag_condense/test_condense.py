@@ -1,11 +1,28 @@
 import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from convrag import LLM, LLMError, Question, Turn
+from convrag import (
+    LLM,
+    Completion,
+    Hit,
+    LLMError,
+    Passage,
+    Prompt,
+    Query,
+    Question,
+    Retriever,
+    Store,
+    Turn,
+)
 from convrag.sdk.text.sentences import truncate_text
+from convrag.store.remember import remember
 from convrag.testing import RewriterContract
 from convrag_condense.gate import (
     compute_known_share,
@@ -15,7 +32,7 @@ from convrag_condense.gate import (
     read_stems,
 )
 from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges
-from toys import Says
+from toys import ListRetriever, Says, pipeline
 
 
 def history(*exchanges: str) -> tuple[Turn, ...]:
@@ -36,7 +53,8 @@ def asked(text: str, past: tuple[Turn, ...] = TALK) -> Question:
 
 
 def condenser(llm: LLM | None = None, **options: Any) -> CondenseRewriter:
-    return CondenseRewriter(llm=llm or Says("Is copper better than steel?"), **options)
+    stages = {"llm": llm or Says("Is copper better than steel?"), "retriever": ListRetriever()}
+    return CondenseRewriter(**{**stages, **options})
 
 
 class TestContract(RewriterContract):
@@ -259,6 +277,113 @@ def test_the_guard_knows_inflections_and_other_scripts() -> None:
     assert share("緑茶は何度ですか", "何度ですか", "緑茶は | 八十度") == 0.8  # は何
     assert share("", "") == 1
     assert find_part_stems("What's the state-of-the-art?") == {"state", "art"}
+
+
+# Searching ahead
+# ---------------------------------------------------------------------------------------------------
+
+
+class Listens(Retriever):
+    """Notes what it is asked for, and fails on request."""
+
+    def __init__(self, *, broken: bool = False) -> None:
+        self.asked: list[tuple[tuple[Query, ...], int]] = []
+        self.done = threading.Event()
+        self.broken = broken
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        self.asked.append((tuple(queries), k))
+        self.done.set()
+        if self.broken:
+            raise OSError("the index is gone")
+        return [Hit(Passage("p", "text"), 1.0)]
+
+
+class WaitsForSearch(Says):
+    """Replies as soon as the retriever was asked."""
+
+    def __init__(self, retriever: Listens, *replies: str) -> None:
+        super().__init__(*replies)
+        self.retriever = retriever
+
+    def complete(self, prompt: Prompt) -> Completion:
+        assert self.retriever.done.wait(60), "no search ran while the question was condensed"
+        return super().complete(prompt)
+
+
+def test_the_question_is_searched_for_while_it_is_condensed() -> None:
+    retriever = Listens()
+    llm = WaitsForSearch(retriever, "multi-task learning?")
+    question = replace(asked("Why?"), top_k=7)
+    rewrite = condenser(llm, retriever=retriever, speculate=True).rewrite(question)
+    assert retriever.asked == [((Query("Why?", turn_id="c<::>2"),), 7)]
+    assert rewrite.text == "multi-task learning?"
+    assert rewrite.trace["searched_ahead"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "question"),
+    [
+        ({"speculate": False}, replace(asked("Why?"), top_k=7)),
+        ({"speculate": True, "gate": "never"}, replace(asked("Why?"), top_k=7)),
+        ({"speculate": True}, replace(asked("Why?", ()), top_k=7)),
+        ({"speculate": True}, asked("Why?")),
+    ],
+    ids=["by default", "nothing is condensed", "first question", "no search follows"],
+)
+def test_no_search_ahead(options: dict[str, Any], question: Question) -> None:
+    retriever = Listens()
+    rewrite = condenser(retriever=retriever, **options).rewrite(question)
+    assert not retriever.asked
+    assert "searched_ahead" not in rewrite.trace
+
+
+def test_a_search_ahead_that_fails_harms_nothing() -> None:
+    retriever = Listens(broken=True)
+    llm = WaitsForSearch(retriever, "multi-task learning?")
+    question = replace(asked("Why?"), top_k=7)
+    rewrite = condenser(llm, retriever=retriever, speculate=True).rewrite(question)
+    assert (rewrite.text, rewrite.fallback) == ("multi-task learning?", "")
+
+
+@pytest.mark.parametrize(
+    ("reply", "searches"),
+    [
+        ("why is it so", 1),  # the same question
+        ("Which volcano erupted in Iceland during April 2010?", 1),  # the guard rejects it
+        (LLMError("the server is down"), 1),
+        ("Why is multi-task learning so?", 2),
+    ],
+)
+def test_the_turn_takes_the_search_ahead_where_the_question_stands_alone(
+    reply: str | Exception, searches: int, tmp_path: Path
+) -> None:
+    """The store hands it over: it is not made again."""
+    retriever = Listens()
+    retriever.fingerprint = "listens"
+    remember(retriever, Store(tmp_path / "store"))
+    chat = pipeline(
+        rewriter=condenser(Says(reply), retriever=retriever, gate="always", speculate=True),
+        retriever=retriever,
+    )
+    chat.turn("c", "What is multi-task learning?")
+    before = len(retriever.asked)
+    record = chat.turn("c", "Why is it so?", top_k=4)
+    for thread in threading.enumerate():
+        if thread.name == "search_ahead":
+            thread.join(60)
+    assert [hit.passage.id for hit in record.hits] == ["p"]
+    assert record.trace["rewriter"]["searched_ahead"] is True
+    texts = {queries[0].text for queries, k in retriever.asked[before:] if k == 4}
+    assert (len(texts), len(retriever.asked) - before) == (searches, searches)
+    assert "Why is it so?" in texts
+
+
+def test_the_run_has_its_retriever_only_to_search_ahead() -> None:
+    used = CondenseRewriter.uses_stage
+    assert used("retriever", {"speculate": True})
+    assert not used("retriever", {"speculate": False})
+    assert used("llm", {"speculate": False})
 
 
 # Parameters, and the record

@@ -115,8 +115,10 @@ def test_the_title_is_shown_where_the_text_does_not_begin_with_it() -> None:
     detector = LlmDetector(llm=Listening(lambda passage: passage))
     detector.detect("Why?", Passage("p", KETTLE, "Whistles"))
     detector.detect("Why?", Passage("p", KETTLE, "A kettle"))
+    detector.detect("Why?", Passage("p", KETTLE, "A ket"))
     assert "from: Whistles" in seen[0].messages[-1].content
     assert "from:" not in seen[1].messages[-1].content
+    assert "from: A ket\n" in seen[2].messages[-1].content
 
 
 def test_another_prompt_is_another_detector(tmp_path: Path) -> None:

@@ -202,7 +202,13 @@ class TestReplies:
     @pytest.mark.parametrize(
         ("model", "sent"),
         [
-            ("openai/local", {"top_k": 50, "repetition_penalty": 1.15}),
+            (
+                "openai/local",  # llama.cpp, vLLM, or any other
+                {"top_k": 50, "repeat_penalty": 1.15, "repetition_penalty": 1.15},
+            ),
+            ("hosted_vllm/local", {"top_k": 50, "repetition_penalty": 1.15}),
+            ("llamafile/local", {"top_k": 50, "repeat_penalty": 1.15}),
+            ("lm_studio/local", {"top_k": 50, "repeat_penalty": 1.15}),
             (
                 "together_ai/mistralai/Mixtral-8x7B-Instruct-v0.1",
                 {"top_k": 50, "repetition_penalty": 1.15},
@@ -215,7 +221,7 @@ class TestReplies:
         self, server: Server, model: str, sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-        own = model.startswith(("openai", "together"))
+        own = not model.startswith(("ollama", "anthropic"))
         stage = LiteLLM(
             model=model, api_base=server.address if own else server.address.removesuffix("/v1")
         )

@@ -86,6 +86,7 @@ class TestRequest:
                 "seed": 3,
                 "stop": ["END"],
                 "top_k": 5,
+                "repeat_penalty": 1.1,
                 "repetition_penalty": 1.1,
                 "guided_json": {},
             }

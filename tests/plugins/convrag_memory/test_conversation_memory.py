@@ -51,7 +51,7 @@ class Own(Retriever):
 
 def make_pipeline(llm: Repeats) -> Pipeline:
     return Pipeline(
-        rewriter=CondenseRewriter(llm=llm, gate="always"),
+        rewriter=CondenseRewriter(llm=llm, retriever=Own(), gate="always"),
         retriever=Own(),
         reranker=NoRanker(),
         context=DedupContext(llm=llm, near_duplicate=0.9),

@@ -41,7 +41,7 @@ from convrag_rewriters.blend import BlendRewriter
 from convrag_rewriters.full_history import FullHistoryRewriter
 from convrag_rewriters.threshold import ThresholdRewriter
 from convrag_rewriters.weighted_history import WeightedHistoryRewriter
-from toys import LetterEmbedder
+from toys import LetterEmbedder, ListRetriever
 
 
 class Scribe(LLM):
@@ -116,7 +116,7 @@ def make_rewriters(embedder: Any) -> dict[str, Rewriter]:
         "threshold": ThresholdRewriter(llm=llm, embedder=embedder, threshold=-1),
         "mmr": MMRRewriter(llm=llm, embedder=embedder, clusterer=KMeansClusterer()),
         "dhrag": DHRagRewriter(llm=llm, embedder=embedder),
-        "condense": CondenseRewriter(llm=llm, guard=0.1),
+        "condense": CondenseRewriter(llm=llm, retriever=ListRetriever(), guard=0.1),
     }
 
 

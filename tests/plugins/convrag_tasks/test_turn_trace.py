@@ -1,5 +1,6 @@
 """`task.show=trace`: what happened in a turn, in the terminal."""
 
+import re
 from pathlib import Path
 
 from convrag import (
@@ -66,7 +67,17 @@ def test_a_run_and_a_chat_show_it_on_request(tmp_path: Path) -> None:
     common = ["+seed=condense", "tracker=none", "limit=1", "task.show=trace"]
     shown = run_task(common, tmp_path)
     assert shown.returncode == 0, shown.stderr
-    assert "turn moon-basics<::>2\n  Asked    How far is it from the Earth?" in shown.stdout
+    assert "turn moon-basics<::>1\n  Asked    " in shown.stdout
+    follow_up = shown.stdout.partition("turn moon-basics<::>2\n")[2].splitlines()
+    assert follow_up[:3] == [
+        "  Detected follow-up question, condensing...",
+        "  Query condensation:",
+        "    Original: How far is it from the Earth?",
+    ]
+    assert follow_up[3].startswith("    Standalone: ")
+    assert follow_up[4] == "  Follow-up turn (#2): plain question only"
+    assert re.fullmatch(r"  Added \d+ (new )?snippets? as evidence note.*", follow_up[5])
+    assert follow_up[6] == "  Asked    How far is it from the Earth?"
     assert "the question was rewritten: a pronoun in it may refer to what was said" in shown.stdout
     assert "Tokens" not in shown.stdout  # rules answer
     talk = ["task=chat", *common, "task.suggestions=0"]
