@@ -26,8 +26,10 @@ from convrag.sdk.llm.history import continue_reading
 from convrag.sdk.llm.rewriter import format_exchanges
 from convrag.sdk.llm.streaming import HeldPieces, current_listener, listen_with
 from convrag.sdk.text.answerability import DecidingGenerator
-from convrag.sdk.text.citations import check_citations
+from convrag.sdk.text.citations import CheckedCitations, check_citations
+from convrag.sdk.text.quotations import find_quotations
 from convrag.sdk.text.sentences import split_roughly
+from convrag.sdk.types import Support
 from convrag_condense.chat_history import (
     ChatHistory,
     EvidenceShown,
@@ -173,7 +175,14 @@ class ChatGenerator(DecidingGenerator):
             "snippets": len(newest.evidence),
             "new_snippets": newest.new,
         }
-        return Answer(checked.text, checked.citations, trace)
+        return Answer(checked.text, checked.citations, trace, self._find_quoted(checked, evidence))
+
+    def _find_quoted(self, checked: CheckedCitations, evidence: Evidence) -> tuple[Support, ...]:
+        """Find the quoted sentences of an answer without a language model; none of a model's."""
+        if self.llm.tasks is None:
+            return ()
+        cited = [item.passage for item in evidence.items if item.passage.id in checked.citations]
+        return find_quotations(checked.text, cited)
 
     def _make_inputs(
         self, question: Question, sent: Sequence[RenderedExchange], newest: NewestQuestion

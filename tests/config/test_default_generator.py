@@ -152,9 +152,10 @@ def test_a_question_costs_at_most_two_calls(tmp_path: Path) -> None:
     (tmp_path / "counted.py").write_text(COUNTED)
     given = ["task=chat", "plugins=[counted.py]", "llm=counted", "tracker=none"]
     questions = "How far away is the Moon?\nAnd how old is it?\n"
-    done = run_here([*given, "task.suggestions=0"], tmp_path, stdin=questions)
+    done = run_here(given, tmp_path, stdin=questions)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "calls").read_text().split() == ["answer", "rewrite", "answer"]
+    assert "generator=direct answers: one call for a question" in done.stdout
 
 
 def test_models_of_a_server_choose_for_themselves(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge
 from omegaconf import DictConfig
 
-from convrag import ConfigError, PromptTemplate, Task, UnknownName
+from convrag import LLM, ConfigError, PromptTemplate, Task, UnknownName
 
 _PLAIN = re.compile(
     r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][\w-]*|\d{8}-\d{6}-[0-9a-f]{4}", re.I | re.A
@@ -34,8 +34,9 @@ class ChatTask(Task):
         conversations: the database of the conversations: an SQLite file, or an address as
             SQLAlchemy has it (postgresql+psycopg://user@host/database); None is the file
             conversations.db in the folder of the store.
-        suggestions: the number of follow-up questions that the llm suggests after each answer, in
-            one more call; 0 asks for none.
+        suggestions: the number of follow-up questions that the llm suggests after each answer; a
+            language model does so in one more call. None is 3 without a language model, and 0 with
+            one.
         domain: the corpus to talk about; needed where the data set has more than one.
         show: trace shows below each answer what the rewriter did and why (the gate's reasons), what
             was searched for, how many passages were found and shown, tokens, seconds.
@@ -50,7 +51,7 @@ class ChatTask(Task):
 
     conversation: str | None = None
     conversations: str | None = None
-    suggestions: Annotated[int, Ge(0)] = 0
+    suggestions: Annotated[int, Ge(0)] | None = None
     domain: str | None = None
     show: Literal["trace"] | None = None
     prompt: Path | None = None
@@ -70,6 +71,7 @@ class ChatTask(Task):
         from convrag import Conversations, Pipeline
         from convrag.sdk.llm.follow_ups import suggest_follow_ups
         from convrag.sdk.tasks.configuration import check_configuration, read_settings
+        from convrag.sdk.tasks.talks import describe_answering
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat.inspection import Inspection
@@ -80,7 +82,8 @@ class ChatTask(Task):
         wiring = Wiring(config)
         conversations = Conversations(self.conversations or wiring.store.path / "conversations.db")
         pipeline = Pipeline.for_conversations(wiring, read_settings(config), conversations)
-        llm = wiring.get("llm") if self.suggestions else None
+        llm = wiring.get("llm") if self.suggestions != 0 else None
+        count = self._count_suggestions(llm)
         wiring.check()
         conversation_id = self.conversation or make_conversation_id()
         if existing := conversations.get(conversation_id):
@@ -93,6 +96,8 @@ class ChatTask(Task):
             wiring.store.path / "chat_history", lambda: loop.commands, plain=screen.is_plain
         )
 
+        if answering := describe_answering(wiring):
+            screen.print_line(answering, "dim")
         if self.conversation and not existing:
             similar = get_close_matches(conversation_id, conversations.ids())
             if similar:
@@ -100,8 +105,8 @@ class ChatTask(Task):
         session = conversations.begin(conversation_id, domain, configuration=pipeline.configuration)
         chat = ChatConversation(pipeline, screen, session)
         suggest = None
-        if llm:
-            suggest = partial(suggest_follow_ups, llm, self.template, count=self.suggestions)
+        if llm and count:
+            suggest = partial(suggest_follow_ups, llm, self.template, count=count)
         loop = ChatLoop(chat, suggest, Inspection(chat, folder))
         with ending_conversations(
             [pipeline.audience.observers], lambda line: screen.print_line(line, "dim")
@@ -112,6 +117,13 @@ class ChatTask(Task):
             command = format_resume_command(sys.argv[1:], chat.id)
             screen.console.print(command, soft_wrap=True)  # so that it can be pasted
         return status
+
+    def _count_suggestions(self, llm: LLM | None) -> int:
+        """Return how many questions are suggested after an answer."""
+        if self.suggestions is not None:
+            return self.suggestions
+        has_model = llm is not None and llm.tasks is None
+        return 0 if has_model else 3
 
     def _choose_domain(self, domain: str | None, known: Sequence[str]) -> str:
         """Choose the corpus to talk about.

@@ -125,7 +125,7 @@ class Page {
       openPassage: (source, record, id) => this.panel.open(source, record, id),
       openInside: (record, earlier) => this.inside.open(record, earlier),
       ask: (question) => this.ask(question),
-      canSuggest: (model) => this.models.find(({ id }) => id === model)?.llm !== "extractive",
+      asksModel: (id) => this.models.find((model) => model.id === id)?.llm !== "extractive",
       onChange: (thread) => this.handleChange(thread),
     });
   }

@@ -10,9 +10,9 @@ import { fill } from "./controls.js";
 export class Thread {
   /**
    * @param {import("./conversation.js").Conversation[]} conversations one, or two that are compared
-   * @param {{openPassage: Function, openInside: Function, ask: Function, canSuggest: Function,
+   * @param {{openPassage: Function, openInside: Function, ask: Function, asksModel: Function,
    *     onChange: Function}} options
-   *     ask: asks a question; canSuggest: whether a model (by its id) can suggest some; onChange: is called with the thread when an answer begins, when a conversation has an id,
+   *     ask: asks a question; asksModel: whether a served model (by its id) asks a language model; onChange: is called with the thread when an answer begins, when a conversation has an id,
    *       and when it has ended
    */
   constructor(conversations, options) {
@@ -125,30 +125,42 @@ export class Thread {
     if (!this.running) this.offerQuestions();
   }
 
-  /** Offers the choices of an answer that asks back; else a button, since suggestions cost a call. */
+  /**
+   * Offers the choices of an answer that asks back, else questions to ask next. Those of a language
+   * model cost a call, so there is a button first.
+   */
   offerQuestions() {
     const record = this.rows.at(-1).answers[0]?.record;
     if (!record || record.error) return;
     const choices = listChoices(record);
     if (choices.length) this.showQuestions("Choose", choices);
-    else if (this.options.canSuggest(this.conversations[0].info.model))
-      fill(this.suggestions, makeButton("Suggest questions", () => this.suggest()));
+    else if (this.options.asksModel(this.conversations[0].info.model))
+      fill(this.suggestions, makeButton("Suggest questions", () => this.askForQuestions()));
+    else this.suggest();
   }
 
+  async askForQuestions() {
+    const say = (text) =>
+      fill(this.suggestions, make("span", { class: "caption", role: "status" }, text));
+    say("Thinking ...");
+    const shown = await this.suggest();
+    if (!shown && !this.running) say("It suggests nothing.");
+  }
+
+  /** Shows questions to ask next, if there are any; returns whether it did. */
   async suggest() {
     this.suggesting = new AbortController();
     const row = this.rows.at(-1);
     const record = row.answers[0].record;
-    fill(this.suggestions, make("span", { class: "caption", role: "status" }, "Thinking ..."));
-    let questions = [];
+    let questions;
     try {
       questions = await suggestQuestions(this.conversations[0].info.id, this.suggesting.signal);
     } catch {
-      // nothing is missing from the answer without them
+      return false; // nothing is missing from the answer without them
     }
-    if (this.running || row !== this.rows.at(-1) || record !== row.answers[0].record) return;
+    if (this.running || row !== this.rows.at(-1) || record !== row.answers[0].record) return false;
     if (questions.length) this.showQuestions("Ask next", questions);
-    else fill(this.suggestions, make("span", { class: "caption" }, "It suggests nothing."));
+    return questions.length > 0;
   }
 
   showQuestions(caption, questions) {

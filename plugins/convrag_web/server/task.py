@@ -94,6 +94,7 @@ class ServeTask(Task):
         if missing := missing_extra(self.requires, "task=serve"):
             raise missing
         from convrag import Conversations
+        from convrag.sdk.tasks.talks import describe_answering
         from convrag.sdk.tasks.turns import ending_conversations
         from convrag_web.server import serving
         from convrag_web.server.app import make_app
@@ -118,6 +119,8 @@ class ServeTask(Task):
             server = serving.TurnServer(app, grace=self.grace)
             observers = [model.pipeline.audience.observers for model in models.values()]
             stack.enter_context(ending_conversations(observers, serving.print_line))
+            if answering := describe_answering(wirings[0]):
+                serving.print_line(answering)
             serving.run_server(server, bound)
         return 0
 

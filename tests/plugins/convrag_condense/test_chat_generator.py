@@ -13,8 +13,10 @@ from convrag.api.passages import Passage
 from convrag.concurrency.streaming import current_listener, listen_with
 from convrag.sdk.llm.streaming import HeldPieces
 from convrag.sdk.search.frequencies import DocumentFrequencies
+from convrag.store.store import Store
 from convrag.testing import GeneratorContract
 from convrag_condense.chat import ChatGenerator, is_meta_response, may_be_meta_response
+from convrag_offline.extractive import ExtractiveLLM
 from convrag_offline.quoting import answer
 
 READY = "Okay, I understand. I'm ready to begin."
@@ -452,3 +454,15 @@ def test_the_named_inputs_serve_a_model_that_is_none() -> None:
         )
         != ""
     )
+
+
+def test_without_a_model_the_quoted_sentences_are_named(tmp_path: Path) -> None:
+    """Only generator=direct named them, so the page marked nothing."""
+    moon = Passage("m", "The Moon is 384,400 kilometres away. It has phases.", title="The Moon")
+    shown = Evidence((EvidenceItem(1, moon, moon.content),))
+    question = Question("How far away is the Moon?", "c", "c<::>1", number=1)
+    rules = ExtractiveLLM(dataset=toys.Corpora(moon=[moon]), store=Store(tmp_path / "store"))
+    answer_of_rules = ChatGenerator(llm=rules).generate(question, shown)
+    assert answer_of_rules.find_spans("m")[0] == (0, len("The Moon is 384,400 kilometres away."))
+    of_a_model = ChatGenerator(llm=Says("It is 384,400 km away [1].")).generate(question, shown)
+    assert of_a_model.support == ()
