@@ -6,6 +6,8 @@ from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import add_complaint
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
+from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.clauses import shorten_by_clauses
 from convrag.sdk.text.sentences import get_first_sentence, remove_citations
 from convrag.sdk.text.windows import clean_quote
@@ -45,8 +47,8 @@ class LlmSummarizer(Summarizer):
         *,
         llm: LLM,
         prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 100,
+        temperature: Temperature | None = 0.0,
+        max_tokens: MaxTokens | None = 100,
     ) -> None:
         self.llm = llm
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
@@ -83,7 +85,7 @@ def _find_fault(sentence: str, texts: Sequence[str], words: int) -> str:
         return "Your reply has no sentence. Reply with the sentence alone."
     if not shorten_by_clauses(sentence, words):
         return (
-            f"Your sentence has {len(sentence.split())} words. "
+            f"Your sentence has {count_words(sentence)} words. "
             f"Say it in one complete sentence of at most {words}."
         )
     support = measure_lexical_support(sentence, texts)

@@ -1,6 +1,6 @@
 """A conversation as Markdown, and the numbered passages of its answers, as chat and server show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -8,6 +8,7 @@ from convrag.api.passages import Passage
 from convrag.api.records import TurnRecord
 from convrag.sdk.output.printable import format_line, format_text
 from convrag.sdk.search.queries import summarise_queries
+from convrag.sdk.text.analysis import take_words
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,8 @@ def list_sources(records: Sequence[TurnRecord]) -> list[Source]:
     for record in records:
         for item in record.evidence.items:
             passages[item.passage.id] = item.passage
-    numbers: Mapping[str, int] = last.trace.get("generator", {}).get("numbers") or {}
-    if not numbers:
-        numbers = {item.passage.id: item.number for item in last.evidence.items}
     sources = []
-    for passage_id, number in numbers.items():
+    for passage_id, number in last.citation_numbers.items():
         if passage_id in passages:
             is_cited = passage_id in last.answer.citations
             sources.append(Source(number, passages[passage_id], is_cited))
@@ -71,10 +69,9 @@ def name_passage(passage: Passage) -> str:
     name = passage.place or passage.title
     if name:
         return name
-    words = passage.text.split(maxsplit=_WORDS_OF_NAME)
-    if len(words) <= _WORDS_OF_NAME:
-        return " ".join(words)
-    return " ".join(words[:_WORDS_OF_NAME]) + " ..."
+    text = " ".join(passage.text.split())
+    first_words = take_words(text, _WORDS_OF_NAME)
+    return text if first_words == text else f"{first_words} ..."
 
 
 def describe_passage(passage: Passage) -> str:
