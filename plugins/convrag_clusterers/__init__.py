@@ -29,8 +29,7 @@ def convrag_register(register: Register) -> None:
         "clusterer",
         "dbscan",
         "convrag_clusterers.density:DbscanClusterer",
-        "Cluster embeddings with DBSCAN: texts that are near each other; a text by itself is an "
-        "outlier.",
+        "Cluster embeddings with DBSCAN: texts near each other; a text by itself is an outlier.",
     )
     register(
         "clusterer",

@@ -39,7 +39,7 @@ class DensityClusterer(EmbeddingClusterer):
 
 @dataclass(kw_only=True, eq=False)
 class DbscanClusterer(DensityClusterer):
-    """Cluster embeddings with DBSCAN: texts that are near each other; a text by itself is an outlier.
+    """Cluster embeddings with DBSCAN: texts near each other; a text by itself is an outlier.
 
     Args:
         eps: the largest cosine distance (1 minus the similarity) of neighbours, 0 to 2. More makes

@@ -133,9 +133,8 @@ class LdaClusterer(TopicClusterer):
         import numpy as np
 
         numbers: dict[tuple[str, ...], int] = {}
-        positions = []
-        for stems in texts:
-            positions.append(numbers.setdefault(tuple(sorted(stems)), len(numbers)))
+        keys = [tuple(sorted(stems)) for stems in texts]
+        positions = [numbers.setdefault(key, len(numbers)) for key in keys]
         labels = list(range(len(numbers)))
         if len(numbers) >= MIN_DISTINCT:
             labels = self._estimate_topics(list(numbers)).tolist()

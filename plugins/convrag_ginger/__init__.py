@@ -15,6 +15,7 @@ Answers:
 * `attribution`: attributes sentences to nuggets and passages, and checks their support.
 * `length_limit`: the length limit of an answer, in words.
 * `outcome_report`: the report of the generator.
+* `baselines`: `generator=baseline` and `generator=cot`: one prompt, plain or with reasoning.
 """
 
 from convrag import Register, hookimpl
@@ -28,6 +29,19 @@ def convrag_register(register: Register) -> None:
         "ginger",
         "convrag_ginger.generator:GingerGenerator",
         "Answer from information nuggets: detect, cluster, rank, and summarise each best cluster.",
+    )
+    register(
+        "generator",
+        "baseline",
+        "convrag_ginger.baselines:BaselineGenerator",
+        "Answer the rewritten question from the top passages with one prompt, within a length "
+        "limit.",
+    )
+    register(
+        "generator",
+        "cot",
+        "convrag_ginger.baselines:CotGenerator",
+        "Answer as generator=baseline does, after reasoning in four steps (chain of thought).",
     )
     register(
         "detector",
