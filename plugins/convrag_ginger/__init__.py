@@ -4,6 +4,10 @@ Nuggets:
 
 * `llm_detector`: `detector=llm`: a model tags the nuggets in its copy of the passage.
 * `sentences_detector`: `detector=sentences` and `detector=auto`: sentences that match the query.
+* `detection`: detects the nuggets of a passage, by sentences where a model ignores the format.
+* `detect_nuggets_task`: `task=detect_nuggets`: the nuggets of given passages.
+* `replay_detector`: `detector=replay`: nuggets that were detected before.
+* `nugget_files`: files of queries with passages, and of detected nuggets.
 * `alignment`: finds copied texts in the text that they were copied from.
 * `clusters`: clusters of nuggets, made by a clusterer and ranked; `ranker=size`.
 
@@ -61,6 +65,18 @@ def convrag_register(register: Register) -> None:
         "sentences",
         "convrag_ginger.sentences_detector:SentencesDetector",
         "Take the sentences that match the query best: no LLM, no model, no cost.",
+    )
+    register(
+        "detector",
+        "replay",
+        "convrag_ginger.replay_detector:ReplayDetector",
+        "Replay the nuggets of a file that task=detect_nuggets has written.",
+    )
+    register(
+        "task",
+        "detect_nuggets",
+        "convrag_ginger.detect_nuggets_task:DetectNuggetsTask",
+        "Detect the nuggets of given passages, and write them for GINGER and metrics=nuggets.",
     )
     register(
         "summarizer",

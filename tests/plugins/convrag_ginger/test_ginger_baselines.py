@@ -10,7 +10,7 @@ from convrag.api.evidence import Evidence, EvidenceItem
 from convrag.api.passages import Passage
 from convrag.testing import GeneratorContract
 from convrag_ginger.baselines import BaselineGenerator, CotGenerator
-from ginger_toys import COFFEE, NAMES, TEA, Fixed, evidence
+from ginger_toys import COFFEE, NAMES, TEA, Fixed, Rules, evidence
 
 BASELINES = [BaselineGenerator, CotGenerator]
 
@@ -113,12 +113,6 @@ def test_a_template_of_other_generators_serves_baselines(
     found = cls(llm=llm, prompt=path).generate(Question("Who?"), Evidence((item,)))
     assert llm.prompts[0].messages[0].content == "False: Ann drinks tea. Who?"
     assert found.citations == ("p",)
-
-
-class Rules(Fixed):
-    """Not a language model."""
-
-    tasks = frozenset(["answer"])
 
 
 @pytest.mark.parametrize("cls", BASELINES)
