@@ -86,7 +86,7 @@ class LsaClusterer(TopicClusterer):
     components: Annotated[int | None, Ge(1)] = None
     shortest: Annotated[int, Ge(1)] = 4
     words: Literal["auto", "plain"] = "auto"
-    seed: int = 42
+    seed: Annotated[int, Interval(ge=0, le=4_294_967_295)] = 42
 
     def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
         import numpy as np

@@ -81,7 +81,7 @@ class BaselineGenerator(DecidingGenerator):
         words: Annotated[int, Ge(1)] = 35,
         refuse: Threshold = REFUSE,
         prompt: Path | None = None,
-        temperature: float | None = 0.0,
+        temperature: Annotated[float, Ge(0)] | None = 0.0,
         max_tokens: Annotated[int, Ge(1)] | None = 1000,
     ) -> None:
         self.llm = llm

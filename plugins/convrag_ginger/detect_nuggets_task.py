@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from convrag import Detector, Task
+from convrag import ConfigError, Detector, Task
 from convrag.sdk.files import open_atomically
 
 if TYPE_CHECKING:
@@ -41,50 +42,54 @@ class DetectNuggetsTask(Task):
 
         Raises:
             DataError: a line of the file is broken, or it has none.
+            ConfigError: the output cannot be written.
             LLMError: the detector fails; nothing is written then.
         """
         from convrag.sdk.output.console import make_console
         from convrag.sdk.output.progress import show_step
-        from convrag.sdk.parallel import map_parallel
         from convrag.sdk.tasks.configuration import read_settings
         from convrag.sdk.tasks.turns import Wiring
         from convrag_ginger.nugget_files import read_queries
-        from convrag_ginger.outcome_report import describe_untagged
 
+        output = self.output or folder / "nuggets.jsonl"
+        if output.is_dir():
+            raise ConfigError(f"task.output={output} is a folder: name a file")
         settings = read_settings(config)
         queries = read_queries(self.path)
         wiring = Wiring(config)
         detector: Detector = wiring.get("detector")
         wiring.check()
         wiring.prepare(show_step)
-
-        def detect(query: QueryWithPassages) -> tuple[DetectedNuggets, int]:
-            return _detect(detector, query, settings.top_n)
-
-        output = self.output or folder / "nuggets.jsonl"
-        output.parent.mkdir(parents=True, exist_ok=True)
         counts: Counter[str] = Counter()
-        with open_atomically(output) as file:
-            found = map_parallel(
-                detect, queries, "nuggets", total=len(queries), workers=settings.workers
-            )
-            for detected, untagged in found:
-                counts["nuggets"] += len(detected.nuggets)
-                counts["passages"] += len(detected.passages)
-                counts["without"] += not detected.nuggets
-                counts["untagged"] += untagged
-                file.write(json.dumps(detected.format_row(), ensure_ascii=False) + "\n")
+        rows = _detect_all(detector, queries, settings.top_n, settings.workers, counts)
+        _write_lines(output, rows)
         console = make_console()
-        console.print(
-            f"{counts['nuggets']} nuggets in {counts['passages']} passages of {len(queries)} "
-            f"queries, {counts['without']} of them without a nugget"
-        )
-        if counts["untagged"]:
-            console.print(describe_untagged(counts["untagged"]), soft_wrap=True)
-        for note in wiring.collect_notes():
-            console.print(note, soft_wrap=True)
-        console.print(f"Written: {output}", soft_wrap=True)
+        for line in [*_describe_counts(counts), *wiring.collect_notes(), f"Written: {output}"]:
+            console.print(line, soft_wrap=True)
         return 0
+
+
+def _detect_all(
+    detector: Detector,
+    queries: Sequence[QueryWithPassages],
+    top_n: int,
+    workers: int,
+    counts: Counter[str],
+) -> Iterator[DetectedNuggets]:
+    """Detect the nuggets of all queries, in order, and count them."""
+    from convrag.sdk.parallel import map_parallel
+
+    def detect(query: QueryWithPassages) -> tuple[DetectedNuggets, int]:
+        return _detect(detector, query, top_n)
+
+    found = map_parallel(detect, queries, "nuggets", total=len(queries), workers=workers)
+    for detected, untagged in found:
+        counts["queries"] += 1
+        counts["nuggets"] += len(detected.nuggets)
+        counts["passages"] += len(detected.passages)
+        counts["without"] += not detected.nuggets
+        counts["untagged"] += untagged
+        yield detected
 
 
 def _detect(
@@ -100,3 +105,27 @@ def _detect(
     untagged = sum(each.untagged for each in found)
     ids = [passage.id for passage in passages]
     return DetectedNuggets(query.turn_id, query.query, ids, nuggets), untagged
+
+
+def _write_lines(output: Path, rows: Iterable[DetectedNuggets]) -> None:
+    """Write the file whole, or not at all. Raises ConfigError where it cannot be written."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with open_atomically(output) as file:
+            for row in rows:
+                file.write(json.dumps(row.format_row(), ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise ConfigError(f"task.output={output} cannot be written: {error.strerror}") from error
+
+
+def _describe_counts(counts: Mapping[str, int]) -> Iterator[str]:
+    """Describe what was found, in sentences."""
+    from convrag.sdk.output.printable import count
+    from convrag_ginger.outcome_report import describe_untagged
+
+    queries = "1 query" if counts["queries"] == 1 else f"{counts['queries']} queries"
+    passages = count(counts["passages"], "passage")
+    found = f"{count(counts['nuggets'], 'nugget')} in {passages} of {queries}"
+    yield f"{found}, {counts['without']} of them without a nugget."
+    if counts["untagged"]:
+        yield describe_untagged(counts["untagged"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import DataError, LLMError
+from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.passages import Nugget, Passage
 from convrag.config.compose import compose
 from convrag.testing import DetectorContract, TaskContract
@@ -85,7 +85,7 @@ def test_the_nuggets_of_the_first_passages_are_written(
     assert second["nuggets"] == []
     assert not list((here / "out").glob("*.unfinished"))
     said = capsys.readouterr().out
-    assert "1 nuggets in 4 passages of 2 queries, 1 of them without a nugget" in said
+    assert "1 nugget in 4 passages of 2 queries, 1 of them without a nugget." in said
     assert f"Written: {here / 'out' / 'nuggets.jsonl'}" in said
 
 
@@ -146,6 +146,15 @@ def test_a_detector_that_fails_leaves_no_half_file(
         # A parameter of its own, lest an earlier detector with a result is found
         execute(here, "detector.threshold=0.123", output=here / "out" / "n.jsonl")
     assert list((here / "out").iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written_is_named(here: Path) -> None:
+    write(Path("queries.jsonl"), {"turn_id": "1", "query": WHY, "passages": PASSAGES})
+    with pytest.raises(ConfigError, match=r"task\.output=.* is a folder: name a file"):
+        execute(here, output=here)
+    (here / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"task\.output=.* cannot be written: "):
+        execute(here, output=here / "file" / "nuggets.jsonl")
 
 
 # Its file
