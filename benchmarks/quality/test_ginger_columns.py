@@ -44,11 +44,11 @@ CLUSTERERS: dict[str, Clusterer] = {
 }
 
 
-@pytest.fixture
-def default(mtrag_path: Path, tmp_path: Path) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def default(mtrag_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The stages and parameters of the default generator."""
     dataset = MtragDataset(path=mtrag_path, domain="clapnq+cloud")
-    store = Store(tmp_path)
+    store = Store(tmp_path_factory.mktemp("store"))
     llm = ExtractiveLLM(dataset=dataset, store=store)
     return {
         "llm": llm,

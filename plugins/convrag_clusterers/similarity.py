@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Interval
@@ -30,7 +31,13 @@ class SimilarityClusterer(EmbeddingClusterer):
             tighter clusters. How large is large depends on the embedder.
     """
 
+    libraries = ("numpy", "scipy")
+
     threshold: Annotated[float, Interval(ge=-1, le=1)] = 0.5
+
+    def load_libraries(self) -> None:
+        """Import SciPy, in one thread."""
+        import_module("scipy.sparse.csgraph")
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
         import numpy as np
