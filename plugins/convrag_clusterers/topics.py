@@ -123,6 +123,8 @@ class LdaClusterer(TopicClusterer):
         seed: of the random start (42: as for clusterer=lsa).
     """
 
+    libraries = ("numpy", "scikit-learn", "threadpoolctl")
+
     topics: Annotated[int | None, Ge(1)] = None
     shortest: Annotated[int, Ge(1)] = 4
     words: Literal["auto", "plain"] = "auto"

@@ -325,8 +325,18 @@ def test_a_nugget_is_a_part_of_its_passage(published: Finished) -> None:
 def test_it_runs_with_each_clusterer_that_was_compared(
     clusterer: str, model: list[str], tmp_path: Path
 ) -> None:
-    """Each nugget is in one cluster, of two nuggets at least, or all are clusters."""
     found = run(tmp_path / clusterer, *SYSTEM, *model, f"clusterer={clusterer}")
+    check_clusters(found)
+
+
+@pytest.mark.slow
+def test_it_runs_with_bertopic(model: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("bertopic")
+    check_clusters(run(tmp_path / "bertopic", *SYSTEM, *model, "clusterer=bertopic"))
+
+
+def check_clusters(found: Finished) -> None:
+    """Each nugget is in one cluster, of two nuggets at least, or all are clusters."""
     clusters = [cluster["nuggets"] for cluster in found.trace("t1")["clusters"]]
     assert sorted(index for members in clusters for index in members) == [0, 1, 2, 3]
     sizes = {len(members) for members in clusters}
