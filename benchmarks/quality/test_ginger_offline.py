@@ -16,6 +16,7 @@ from convrag.store.store import Store
 from convrag_basics.direct import DirectGenerator
 from convrag_clusterers.topics import LsaClusterer
 from convrag_datasets.mtrag import MtragDataset
+from convrag_ginger.baselines import BaselineGenerator
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.length_limit import stem_content
 from convrag_ginger.llm_detector import LlmDetector
@@ -86,7 +87,10 @@ def test_answers_at_equal_length(turns: list[ContextTurn], llm: ExtractiveLLM) -
         summarizer=LlmSummarizer(llm=llm),
     )
     ours = answer_turns(turns, ginger)
-    others = {"direct": answer_turns(turns, DirectGenerator(llm=llm))}
+    others = {
+        "direct": answer_turns(turns, DirectGenerator(llm=llm)),
+        "baseline": answer_turns(turns, BaselineGenerator(llm=llm)),
+    }
     counted = {"words": stem_content, "bigrams": split_bigrams}
     for domain, half in [*SELECTIONS, ("both", None)]:
         chosen = select(turns, domain, half)

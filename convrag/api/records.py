@@ -256,6 +256,7 @@ class RunSummary:
         judged: turns with relevance judgements; None in results of earlier versions, which did not
             count them.
         referenced: turns with a reference answer; None likewise.
+        excluded: why a generator leaves turns out of every metric -> the number of these turns.
 
     Example:
         >>> summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 4}, 4, 1, {}, {}, {}, seconds=2.5)
@@ -281,6 +282,7 @@ class RunSummary:
     main_measures: tuple[str, ...] = ()
     judged: int | None = None
     referenced: int | None = None
+    excluded: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def state(self) -> RunState:

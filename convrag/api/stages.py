@@ -312,8 +312,9 @@ class Generator(Stage):
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """Answer a question from its evidence. The answer cites passages of the evidence only.
 
-        An error (LLMError, if the model gives no reply) fails the turn: its record has the error,
-        and later turns go on.
+        A reason under `excluded` in the answer's trace leaves the turn out of every metric; the
+        summary says how many turns were left out and why. An error (LLMError, if the model gives no
+        reply) fails the turn: its record has the error, and later turns go on.
 
         Args:
             question: the question; `question.standalone` is its rewrite.

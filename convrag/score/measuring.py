@@ -12,6 +12,7 @@ from convrag.api.errors import ConfigError, ConvragError, describe_fault
 from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.secrets import redact
 from convrag.api.stages import Metrics
+from convrag.score.exclusion import MeasuredTurns
 from convrag.store.usage import UsageMeter
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,8 @@ def measure(
 ) -> MetricResults:
     """Measure the turns with each metric, in order.
 
-    Values that are not numbers are left out; `failures` says so.
+    Turns that their generator leaves out (`convrag.score.exclusion`) reach no metric. Values that
+    are not numbers are left out; `failures` says so.
 
     Args:
         metrics: the metrics by name.
@@ -71,7 +73,7 @@ def measure(
         stand_in: the default metric for data sets without truths, if nobody chose the metrics. A
             metric that has nothing to measure is then not reported while one of the others has.
     """
-    measuring = _Measuring(records)
+    measuring = _Measuring(MeasuredTurns(records))
     for name, metric in metrics.items():
         measuring.add(name, metric)
     results = measuring.results

@@ -8,6 +8,7 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.records import Report, RunSummary, TurnRecord, Usage
 from convrag.api.rows import describe_first_problem
+from convrag.score.exclusion import find_exclusion
 from convrag.score.scoring import Scores
 from convrag.store.json_text import format_json, parse_json
 
@@ -61,6 +62,7 @@ def summarize(
         failed_metrics={**(failed_metrics or {}), **scores.faults},
         judged=totals.judged,
         referenced=totals.referenced,
+        excluded=dict(sorted(totals.excluded.items())),
     )
 
 
@@ -72,6 +74,7 @@ class _Totals:
     failed: int = 0
     judged: int = 0
     referenced: int = 0
+    excluded: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
     working_stages: set[str] = field(default_factory=set)
     """The stages that did their work in some turn."""
@@ -84,6 +87,9 @@ class _Totals:
         self.failed += bool(record.error)
         self.judged += bool(record.gold)
         self.referenced += bool(record.reference)
+        reason = find_exclusion(record)
+        if reason:
+            self.excluded[reason] += 1
         self.fallbacks.update(record.fallbacks.keys())
         for stage, spent in record.usage.items():
             self.usage[stage] += spent

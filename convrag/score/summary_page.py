@@ -82,6 +82,10 @@ def _list_counts(run: Run, summary: RunSummary) -> list[str]:
     lines = [turns]
     if summary.judged or summary.referenced:
         lines.append(_describe_truth(summary))
+    for reason, number in summary.excluded.items():
+        verb = "is" if number == 1 else "are"
+        turns = f"{number} of {count(summary.turns, 'turn')} {verb}"
+        lines.append(f"{turns} left out of every metric: {reason}.")
     if summary.stopped:
         lines.append(
             f"The run stopped after {summary.turns} of {run.turns} turns: {summary.stopped}"

@@ -1,4 +1,4 @@
-"""Clusterers of embeddings, most with scikit-learn, and how clusters are numbered."""
+"""`clusterer=kmeans` and `agglomerative`, and what all clusterers of embeddings share."""
 
 from __future__ import annotations
 
@@ -53,8 +53,23 @@ class EmbeddingClusterer(Clusterer):
 
 def count_distinct_rows(rows: NDArray[np.float32]) -> int:
     """Count the different rows."""
+    distinct, _ = find_distinct_rows(rows)
+    return len(distinct)
+
+
+def find_distinct_rows(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], list[int]]:
+    """Find the different rows, in order of appearance, and the position among them of each row."""
     rounded = rows.round(_ROW_DECIMALS) + 0.0  # turns -0.0 into 0.0
-    return len({row.tobytes() for row in rounded})
+    numbers: dict[bytes, int] = {}
+    firsts: list[int] = []
+    positions: list[int] = []
+    for index, row in enumerate(rounded):
+        key = row.tobytes()
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            firsts.append(index)
+        positions.append(numbers[key])
+    return rows[firsts], positions
 
 
 def renumber_labels(labels: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,6 +4,10 @@ Nuggets:
 
 * `llm_detector`: `detector=llm`: a model tags the nuggets in its copy of the passage.
 * `sentences_detector`: `detector=sentences` and `detector=auto`: sentences that match the query.
+* `detection`: detects the nuggets of a passage, by sentences where a model ignores the format.
+* `detect_nuggets_task`: `task=detect_nuggets`: the nuggets of given passages.
+* `replay_detector`: `detector=replay`: nuggets that were detected before.
+* `nugget_files`: files of queries with passages, and of detected nuggets.
 * `alignment`: finds copied texts in the text that they were copied from.
 * `clusters`: clusters of nuggets, made by a clusterer and ranked; `ranker=size`.
 
@@ -15,6 +19,7 @@ Answers:
 * `attribution`: attributes sentences to nuggets and passages, and checks their support.
 * `length_limit`: the length limit of an answer, in words.
 * `outcome_report`: the report of the generator.
+* `baselines`: `generator=baseline` and `generator=cot`: one prompt, plain or with reasoning.
 """
 
 from convrag import Register, hookimpl
@@ -28,6 +33,19 @@ def convrag_register(register: Register) -> None:
         "ginger",
         "convrag_ginger.generator:GingerGenerator",
         "Answer from information nuggets: detect, cluster, rank, and summarise each best cluster.",
+    )
+    register(
+        "generator",
+        "baseline",
+        "convrag_ginger.baselines:BaselineGenerator",
+        "Answer the rewritten question from the top passages with one prompt, within a length "
+        "limit.",
+    )
+    register(
+        "generator",
+        "cot",
+        "convrag_ginger.baselines:CotGenerator",
+        "Answer as generator=baseline does, after reasoning in four steps (chain of thought).",
     )
     register(
         "detector",
@@ -47,6 +65,18 @@ def convrag_register(register: Register) -> None:
         "sentences",
         "convrag_ginger.sentences_detector:SentencesDetector",
         "Take the sentences that match the query best: no LLM, no model, no cost.",
+    )
+    register(
+        "detector",
+        "replay",
+        "convrag_ginger.replay_detector:ReplayDetector",
+        "Replay the nuggets of a file that task=detect_nuggets has written.",
+    )
+    register(
+        "task",
+        "detect_nuggets",
+        "convrag_ginger.detect_nuggets_task:DetectNuggetsTask",
+        "Detect the nuggets of given passages, and write them for GINGER and metrics=nuggets.",
     )
     register(
         "summarizer",

@@ -44,10 +44,9 @@ from convrag_ginger.clusters import (
     OutlierPolicy,
     merge_duplicates,
 )
+from convrag_ginger.detection import Detected, detect_in_passage
 from convrag_ginger.length_limit import LengthLimit, join_sentences
-from convrag_ginger.llm_detector import Untagged
 from convrag_ginger.outcome_report import describe_untagged, report_outcomes
-from convrag_ginger.sentences_detector import SentencesDetector
 
 
 class GingerGenerator(DecidingGenerator):
@@ -103,6 +102,9 @@ class GingerGenerator(DecidingGenerator):
         refuse: without a language model, a question is refused where the best passage has less than
             this share of its words, 0 to 1, rare ones first (docs/answers.md); 0 answers all. With
             a model, a question is refused where there is no nugget.
+        exclude_below: turns with fewer nuggets are left out of every metric, and the summary says
+            how many these are (2: GINGER, which evaluates no query with one nugget or none). 0
+            leaves out none.
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question`
             and `text` (a sentence on each line).
         temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the
@@ -138,6 +140,7 @@ class GingerGenerator(DecidingGenerator):
         unsupported: Unsupported = "reduce",
         fluency: bool = False,
         refuse: Threshold = REFUSE,
+        exclude_below: Annotated[int, Ge(0)] = 0,
         prompt: Path | None = None,
         temperature: Temperature | None = 0.0,
     ) -> None:
@@ -153,6 +156,7 @@ class GingerGenerator(DecidingGenerator):
         )
         self.duplicates = duplicates
         self.fluency = fluency
+        self.exclude_below = exclude_below
         writing_llm = getattr(summarizer, "llm", llm)
         self.decider = Decider(writing_llm, dataset, store, refuse)
         sampling = {"temperature": temperature}
@@ -189,7 +193,7 @@ class GingerGenerator(DecidingGenerator):
         """Run all steps. Raises LLMError where the detector or the summarizer does."""
         decision = self.decider.decide(question, evidence)
         if decision.reply:
-            return decision.make_answer()
+            return decision.make_answer(self._mark_exclusion(0))
         query = question.standalone or question.text
         nuggets, untagged = self._detect(query, evidence)
         merged = self._merge(nuggets)
@@ -202,6 +206,7 @@ class GingerGenerator(DecidingGenerator):
             "nuggets": [asdict(nugget) for nugget in nuggets],
             "reduced": written.reduced,
             "left_out": written.left_out,
+            **self._mark_exclusion(len(nuggets)),
         }
         if untagged:
             found |= {"untagged": untagged, "fallback": describe_untagged(untagged)}
@@ -219,6 +224,12 @@ class GingerGenerator(DecidingGenerator):
             "fluency": fluency,
         }
         return _make_answer(sentences, evidence, trace)
+
+    def _mark_exclusion(self, nuggets: int) -> dict[str, str]:
+        """Return the entry of the trace that leaves a turn with so few nuggets out of metrics."""
+        if nuggets >= self.exclude_below:
+            return {}
+        return {"excluded": f"fewer than {self.exclude_below} nuggets were detected"}
 
     def _measure_shares(
         self, query: str, nuggets: Sequence[Nugget], evidence: Evidence
@@ -263,15 +274,12 @@ class GingerGenerator(DecidingGenerator):
         passages = {item.passage.id: item.passage for item in reversed(evidence.items)}
         ordered = dict.fromkeys(item.passage.id for item in evidence.items)
 
-        def detect(name: str) -> tuple[list[Nugget], bool]:
-            try:
-                return self.detector.detect(query, passages[name]), False
-            except Untagged:
-                return SentencesDetector().detect(query, passages[name]), True
+        def detect(name: str) -> Detected:
+            return detect_in_passage(self.detector, query, passages[name])
 
         found = list(map_parallel(detect, ordered))
-        nuggets = [nugget for detected, _ in found for nugget in detected]
-        return nuggets, sum(untagged for _, untagged in found)
+        nuggets = [nugget for each in found for nugget in each.nuggets]
+        return nuggets, sum(each.untagged for each in found)
 
     def _merge(self, nuggets: Sequence[Nugget]) -> list[MergedNugget]:
         if self.duplicates is None:

@@ -1,4 +1,4 @@
-"""The length limit of an answer; counts words, without citations, and joins sentences."""
+"""The length limit of an answer; counts words, without citations; truncates and joins sentences."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from convrag.sdk.text.analysis import (
     split_words,
     stem_content_words,
 )
+from convrag.sdk.text.clauses import shorten_by_clauses
+from convrag.sdk.text.sentences import find_sentence_spans
 
 WORDS_ONLY = 100
 """The limit in sentences that stands for a limit in words alone (GINGER's convention)."""
@@ -21,6 +23,7 @@ _MOST_WORDS = 400
 
 # One or more citations, with the white space around them.
 _CITATIONS = r"\s*(?:\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]\s*)+"
+_LEADING_CITATIONS = re.compile(_CITATIONS)
 # Inline code is matched first and stays, as in convrag.sdk.text.citations: `items[0]` is not a
 # citation.
 _CODE_OR_CITATIONS = re.compile(rf"`[^`\n]*`|(?P<citations>{_CITATIONS})")
@@ -40,6 +43,41 @@ class LengthLimit(NamedTuple):
         """
         return cls(limit, _MOST_WORDS if limit == WORDS_ONLY else limit * words)
 
+    def truncate_answer(self, text: str) -> str:
+        """Return the first sentences of a text that fit the limit.
+
+        If the first sentence is too long, it loses its last clauses. If that is not enough, the
+        first sentence that can be made to fit is kept alone. A citation covers all sentences since
+        the one before it. If it would be cut off, it moves to the last sentence that is kept.
+
+        Returns:
+            The truncated text; empty if no sentence fits.
+        """
+        sentences = _split_sentences(text)
+        kept: list[str] = []
+        for sentence in sentences:
+            is_full = len(kept) == self.sentences
+            if is_full or count_words([*kept, sentence]) > self.words:
+                break
+            kept.append(sentence)
+        rest = sentences[len(kept) :]
+        if not kept:
+            first = self._shorten_first(sentences)
+            if not first:
+                return ""
+            kept, rest = first
+        if not _find_first_citations(kept[-1]):
+            kept[-1] = f"{kept[-1]} {_find_first_citations(' '.join(rest))}".rstrip()
+        return join_sentences(kept)
+
+    def _shorten_first(self, sentences: list[str]) -> tuple[list[str], list[str]] | None:
+        """Shorten the first sentence that can be made to fit; also return it with what follows."""
+        for index, sentence in enumerate(sentences):
+            shortened = shorten_by_clauses(_remove_citations(sentence, " "), self.words)
+            if shortened:
+                return [shortened], sentences[index:]
+        return None
+
 
 def count_words(sentences: Iterable[str]) -> int:
     """Count the words of sentences of any script, without citations."""
@@ -57,6 +95,28 @@ def join_sentences(sentences: Iterable[str]) -> str:
         separator = " " if plain.endswith((".", "!", "?", "…", "。")) else "\n"
         text += separator + sentence
     return text
+
+
+def _split_sentences(text: str) -> list[str]:
+    """Split a text into sentences; citations at the beginning of one belong to the one before."""
+    sentences: list[str] = []
+    for start, end in find_sentence_spans(text):
+        sentence = text[start:end]
+        cited = _LEADING_CITATIONS.match(sentence)
+        if cited and sentences:
+            sentences[-1] += f" {cited[0].strip()}"
+            sentence = sentence[cited.end() :].strip()
+        if sentence:
+            sentences.append(sentence)
+    return sentences
+
+
+def _find_first_citations(text: str) -> str:
+    """Find the first citations of a text that stand together; empty where there are none."""
+    for match in _CODE_OR_CITATIONS.finditer(text):
+        if match["citations"]:
+            return match["citations"].strip()
+    return ""
 
 
 def _remove_citations(text: str, replacement: str) -> str:

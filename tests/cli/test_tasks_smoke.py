@@ -14,7 +14,7 @@ from convrag.turn.wiring import Wiring
 
 FAST = ("limit=1", "generator=direct", "rewriter=none", "tracker=none", "report=false")
 
-NEED_FILES = {"agreement", "score_nuggets", "mcp"}
+NEED_FILES = {"agreement", "detect_nuggets", "score_nuggets", "mcp"}
 """Tasks that read judgements or certain runs, or serve a client; the tests of their plugins carry
 them out.
 """

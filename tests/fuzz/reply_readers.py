@@ -38,6 +38,7 @@ from convrag_clusterers.topics import LsaClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dhrag.rewriter import DHRagRewriter
+from convrag_ginger.baselines import BaselineGenerator, CotGenerator
 from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
@@ -96,6 +97,8 @@ def _stages() -> dict[str, Any]:
         "detector": detector,
         "summarizer": LlmSummarizer(llm=llm),
         "ginger": ginger,
+        "baseline": BaselineGenerator(llm=llm),
+        "cot": CotGenerator(llm=llm),
         "direct": DirectGenerator(llm=llm),
         "chat": ChatGenerator(llm=llm),
         "condense": CondenseRewriter(llm=llm, retriever=NoRetriever(), gate="always"),
@@ -206,6 +209,8 @@ REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
         ["Copper conducts heat better, which is why it boils sooner; steel does not."],
     ),
     "ginger": (_answer("ginger"), [_NUGGETS, "yes", '{"supported": false}']),
+    "baseline": (_answer("baseline"), ["Copper is better [3], [9]. `items[0]`"]),
+    "cot": (_answer("cot"), ["1. Pieces: heat [1]\n**4. Answer:** Copper is better [1]."]),
     "direct": (_answer("direct"), ["Copper is better [3], [9]. `items[0]`"]),
     "chat": (_answer("chat"), ["I'm ready to help!", "Copper is better [3]."]),
     "condense": (

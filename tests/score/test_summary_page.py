@@ -47,6 +47,15 @@ def test_what_turns_are_compared_with(
     assert [line for line in lines if "judgements" in line] == ([said] if said else [])
 
 
+def test_turns_that_are_left_out_are_counted() -> None:
+    several = summarize("default", excluded={"fewer than 2 nuggets were detected": 3})
+    said = "3 of 4 turns are left out of every metric: fewer than 2 nuggets were detected."
+    assert said in list_remarks(RUN, several)
+    one = summarize("default", excluded={"why": 1})
+    assert "1 of 4 turns is left out of every metric: why." in list_remarks(RUN, one)
+    assert not any("left out" in line for line in list_remarks(RUN, summarize("default")))
+
+
 def test_tokens_are_those_of_language_models() -> None:
     ruled = summarize("default", usage={"generator": Usage(calls=3), "rewriter": Usage(reused=1)})
     assert "Stage calls: 3 made, 1 reused." in list_remarks(RUN, ruled)

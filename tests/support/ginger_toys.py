@@ -23,6 +23,12 @@ class Broken(Fixed):
         super().__init__(LLMError("down"))
 
 
+class Rules(Fixed):
+    """It works by rules, and is not a language model."""
+
+    tasks = frozenset(["answer", "summarize"])
+
+
 class All(Detector):
     """Every sentence is a nugget."""
 

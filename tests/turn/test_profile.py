@@ -31,6 +31,7 @@ from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_dhrag.rewriter import DHRagRewriter
+from convrag_ginger.baselines import BaselineGenerator, CotGenerator
 from convrag_mmr.rewriter import MMRRewriter
 from convrag_rewriters.full_history import FullHistoryRewriter
 from convrag_rewriters.threshold import ThresholdRewriter
@@ -78,6 +79,8 @@ STAGES = {
     "mmr": lambda llm: MMRRewriter(llm=llm, embedder=WordEmbedder(), clusterer=WordEmbedder()),
     "direct": lambda llm: DirectGenerator(llm=llm),
     "chat": lambda llm: ChatGenerator(llm=llm),
+    "baseline": lambda llm: BaselineGenerator(llm=llm),
+    "cot": lambda llm: CotGenerator(llm=llm),
 }
 
 

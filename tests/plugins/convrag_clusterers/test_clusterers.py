@@ -7,11 +7,15 @@ from hypothesis import given, settings, strategies as st
 
 from convrag import Clusterer, ConfigError, Embedder
 from convrag.testing import ClustererContract
+from convrag_clusterers.density import DbscanClusterer, HdbscanClusterer
+from convrag_clusterers.distinct import spread_labels
 from convrag_clusterers.embeddings import AgglomerativeClusterer, KMeansClusterer
-from convrag_clusterers.topics import LsaClusterer
+from convrag_clusterers.similarity import SimilarityClusterer
+from convrag_clusterers.topics import LdaClusterer, LsaClusterer
 
-BY_VECTORS = [KMeansClusterer, AgglomerativeClusterer]
-BY_WORDS = [LsaClusterer]
+BY_DENSITY = [DbscanClusterer, HdbscanClusterer]
+BY_VECTORS = [KMeansClusterer, AgglomerativeClusterer, SimilarityClusterer, *BY_DENSITY]
+BY_WORDS = [LsaClusterer, LdaClusterer]
 MOON = [
     "The lunar surface is covered with craters.",
     "Craters of the lunar surface were made by meteorites.",
@@ -59,6 +63,26 @@ class TestKMeansBySilhouette(ClustererContract):
 class TestAgglomerative(ClustererContract):
     def make(self) -> AgglomerativeClusterer:
         return AgglomerativeClusterer()
+
+
+class TestDbscan(ClustererContract):
+    def make(self) -> DbscanClusterer:
+        return DbscanClusterer()
+
+
+class TestHdbscan(ClustererContract):
+    def make(self) -> HdbscanClusterer:
+        return HdbscanClusterer()
+
+
+class TestSimilarity(ClustererContract):
+    def make(self) -> SimilarityClusterer:
+        return SimilarityClusterer()
+
+
+class TestLda(ClustererContract):
+    def make(self) -> LdaClusterer:
+        return LdaClusterer()
 
 
 class TestLsa(ClustererContract):
@@ -113,7 +137,8 @@ def test_equal_rows_are_one_cluster(cls: type[Clusterer], n: int) -> None:
 
 @pytest.mark.parametrize("clusterer", [
     KMeansClusterer(k=3), KMeansClusterer(), KMeansClusterer(choose="silhouette"), AgglomerativeClusterer(),
-    AgglomerativeClusterer(threshold=0.5),
+    AgglomerativeClusterer(threshold=0.5), DbscanClusterer(), SimilarityClusterer(),
+    HdbscanClusterer(min_cluster_size=3, min_samples=3),
 ])  # fmt: skip
 def test_what_is_apart_is_told_apart(clusterer: Clusterer) -> None:
     assert cluster(clusterer, blobs(4, 3, 5)) == [0] * 4 + [1] * 3 + [2] * 5
@@ -194,3 +219,79 @@ def test_words_cut_from_the_vocabulary_leave_an_outlier() -> None:
     often = ["".join("bcdfghjklm"[int(digit)] for digit in f"{n:04}") for n in range(1000)]
     texts = [" ".join(often), " ".join(often), "zzzzb"]
     assert LsaClusterer().cluster(texts, Rows([[1.0]])).tolist()[2] == -1
+    others = [texts[0], f"{texts[0]} {often[0]}", f"{texts[0]} {often[1]}", "zzzzb"]
+    assert LdaClusterer().cluster(others, Rows([[1.0]])).tolist()[3] == -1
+
+
+@pytest.mark.parametrize(
+    "clusterer", [DbscanClusterer(), HdbscanClusterer(min_cluster_size=3, min_samples=3)]
+)
+def test_density_leaves_outliers(clusterer: Clusterer) -> None:
+    rows = np.concatenate([blobs(5, 5), -np.eye(16)[:2]])
+    assert cluster(clusterer, rows) == [0] * 5 + [1] * 5 + [-1, -1]
+
+
+@pytest.mark.parametrize("cls", BY_DENSITY)
+def test_three_different_rows_have_no_density(cls: type[Clusterer]) -> None:
+    """As for clusterer=bertopic: each is a cluster, and equal ones share it."""
+    near = [[1.0, 0.0], [1.0, 0.1], [1.0, 0.2]]
+    assert cluster(cls(), near) == [0, 1, 2]
+    assert cluster(cls(), [*near, near[1], [0.0, 0.0]]) == [0, 1, 2, 1, -1]
+    assert set(cluster(cls(), [*near, [1.0, 0.3]])) <= {0, 1, -1}
+
+
+def test_an_outlier_that_occurs_twice_is_a_cluster() -> None:
+    rows = np.concatenate([blobs(3), -np.eye(16)[:2], -np.eye(16)[:1]])
+    assert cluster(DbscanClusterer(), rows) == [0, 0, 0, 1, -1, 1]
+    assert spread_labels([-1, 0, -1], [0, 1, 2, 0]) == [1, 0, -1, 1]
+
+
+def test_dbscan_reaches_as_far_as_its_distance() -> None:
+    """The second is at a cosine distance of .29 from the first and the third; all others are 1."""
+    rows = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]]
+    assert cluster(DbscanClusterer(eps=0.3), rows) == [0, 0, 0, -1]
+    assert cluster(DbscanClusterer(eps=0.28), rows) == [-1] * 4
+    assert cluster(DbscanClusterer(eps=0.28, min_samples=1), rows) == [0, 1, 2, 3]
+
+
+def test_hdbscan_takes_what_the_texts_allow() -> None:
+    labels = cluster(HdbscanClusterer(min_cluster_size=50, min_samples=50), blobs(3, 3))
+    assert labels == [-1] * 6
+
+
+def test_similarity_connects_texts_through_others() -> None:
+    """The ends of a chain have nothing in common."""
+    rows = [[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]
+    assert cluster(SimilarityClusterer(threshold=0.7), rows) == [0, 0, 0, 1]
+    assert cluster(SimilarityClusterer(threshold=0.75), rows) == [0, 1, 2, 3]
+    assert cluster(SimilarityClusterer(threshold=-1), rows) == [0, 0, 0, 0]
+
+
+def test_similarity_puts_equal_texts_together_at_any_threshold() -> None:
+    rows = np.random.default_rng(5).normal(size=(20, 7))
+    assert cluster(SimilarityClusterer(threshold=1), np.repeat(rows, 2, axis=0)) == [
+        label for label in range(20) for _ in range(2)
+    ]
+
+
+def test_lda_has_the_topics_of_scikit_learn() -> None:
+    """Of its own class over the same counts: the likeliest topic of each text."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    words = ["crater", "lunar", "orbit", "kettle", "teapot", "brewer"]
+    rows = np.random.default_rng(2).integers(0, 4, size=(12, len(words)))
+    texts = [
+        " ".join(word for word, count in zip(words, row, strict=True) for _ in range(count))
+        for row in rows
+    ]
+    assert len(set(texts)) == 12
+    columns = np.argsort(words)
+    model = LatentDirichletAllocation(4, max_iter=10, random_state=42)
+    expected = model.fit_transform(rows[:, columns]).argmax(axis=1).tolist()
+    labels = LdaClusterer(topics=4).cluster(texts, Rows([[1.0]])).tolist()
+    assert labels == [list(dict.fromkeys(expected)).index(topic) for topic in expected]
+
+
+def test_three_different_texts_have_no_topics() -> None:
+    texts = [MOON[0], TEA[0], MOON[1], MOON[0], "!"]
+    assert LdaClusterer().cluster(texts, Rows([[1.0]])).tolist() == [0, 1, 2, 0, -1]

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from hypothesis import given, strategies as st
 
 from convrag.api.passages import Nugget
-from convrag_ginger.length_limit import count_words, join_sentences
+from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences
 from convrag_ginger.summarizer import LlmSummarizer
 from ginger_toys import COFFEE, NAMES, TEA, First, Fixed, answer, ginger
 
@@ -71,3 +71,30 @@ def test_an_index_in_code_is_a_word() -> None:
 
 def test_joining_sentences() -> None:
     assert join_sentences(["A. [1]", "b [2]", "C!"]) == "A. [1] b [2]\nC!"
+
+
+def test_an_answer_is_truncated_between_sentences() -> None:
+    """A citation that would be cut off moves to the sentence before it."""
+    limit = LengthLimit.of(2, 10)
+    text = "One two. [1] Three four. [2][3] Five six. [4]"
+    assert limit.truncate_answer(text) == "One two. [1] Three four. [2][3]"
+    assert limit.truncate_answer("One two. Three four. Five six. [4]") == "One two. Three four. [4]"
+    text = "No mark [1]\nSecond line [2]\nThird"
+    assert limit.truncate_answer(text) == "No mark [1]\nSecond line [2]"
+    assert limit.truncate_answer("") == ""
+    assert LengthLimit.of(1, 35).truncate_answer("1. Open the lid. [2]") == "1. Open the lid. [2]"
+
+
+def test_a_sentence_that_is_too_long_loses_clauses_or_makes_room_for_another() -> None:
+    text = "Two is one, but four is five [1]. Six."
+    assert LengthLimit.of(1, 4).truncate_answer(text) == "Two is one. [1]"
+    text = "One two, three four five [1]. Six."
+    assert LengthLimit.of(1, 3).truncate_answer(text) == "Six."
+    assert LengthLimit.of(1, 3).truncate_answer("One two, three four five.") == ""
+
+
+def test_an_index_in_code_is_not_a_citation_of_a_truncated_answer() -> None:
+    text = "It is `items[0]`, which may be fine [1]."
+    assert LengthLimit.of(1, 3).truncate_answer(text) == "It is `items[0]`. [1]"
+    text = "Ann drinks tea. Use `items[1]`. Bob. [2]"
+    assert LengthLimit.of(1, 5).truncate_answer(text) == "Ann drinks tea. [2]"

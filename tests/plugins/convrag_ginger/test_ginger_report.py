@@ -1,7 +1,8 @@
 from collections.abc import Sequence
 
 from convrag.api.records import TurnRecord
-from ginger_toys import COFFEE, TEA, Says, Subjects, answer, ginger
+from convrag_ginger.summarizer import LlmSummarizer
+from ginger_toys import COFFEE, TEA, Rules, Says, Subjects, answer, ginger
 
 
 def test_the_report_counts_outcomes() -> None:
@@ -59,3 +60,15 @@ def test_topic_words_stand_in_the_trace_and_the_report() -> None:
         "words of topics, with the number of clusters: drinks (4), grows (2), roasts (2), sells (2)"
     )
     assert report.numbers["topic_words"] == {"drinks": 4, "grows": 2, "roasts": 2, "sells": 2}
+
+
+def test_turns_with_few_nuggets_say_that_they_are_left_out_of_metrics() -> None:
+    generator = ginger(exclude_below=2)
+    why = "fewer than 2 nuggets were detected"
+    assert answer(generator).trace["excluded"] == why
+    assert answer(generator, "Ann drinks tea.").trace["excluded"] == why
+    assert "excluded" not in answer(generator, "Ann drinks tea. Ann grows mint.").trace
+    assert "excluded" not in answer(ginger()).trace
+    refusing = ginger(exclude_below=2, summarizer=LlmSummarizer(llm=Rules("")))
+    refused = answer(refusing, "The moon is far away.")
+    assert (refused.trace["outcome"], refused.trace["excluded"]) == ("unanswerable", why)
