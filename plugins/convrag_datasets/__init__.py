@@ -15,6 +15,11 @@ Published data sets:
 * `cast`: TREC CAsT, and the files of topics that iKAT has too.
 * `ikat`: TREC iKAT.
 * `topiocqa`: TopiOCQA.
+* `qrecc`: QReCC.
+* `coral`: CORAL.
+* `doc2dial`: Doc2Dial and MultiDoc2Dial.
+* `doc2dial_documents`: their documents and spans.
+* `doc2dial_dialogues`: their dialogues.
 * `chatrag`: the ten sets of ChatRAG-Bench.
 
 Shared by several:
@@ -97,4 +102,29 @@ def convrag_register(register: Register) -> None:
         "topiocqa",
         "convrag_datasets.topiocqa:TopiocqaDataset",
         "TopiOCQA: conversations that go from one Wikipedia page to another.",
+    )
+    register(
+        "dataset",
+        "qrecc",
+        "convrag_datasets.qrecc:QreccDataset",
+        "QReCC: conversations with a rewrite of each question by people, and an answer from the "
+        "web.",
+    )
+    register(
+        "dataset",
+        "coral",
+        "convrag_datasets.coral:CoralDataset",
+        "CORAL: long answers with citations over Wikipedia, in four kinds of conversation flow.",
+    )
+    register(
+        "dataset",
+        "doc2dial",
+        "convrag_datasets.doc2dial:Doc2dialDataset",
+        "Doc2Dial: dialogues of users with agents, each about one document of a public service.",
+    )
+    register(
+        "dataset",
+        "multidoc2dial",
+        "convrag_datasets.doc2dial:Multidoc2dialDataset",
+        "MultiDoc2Dial: dialogues of users with agents that go from document to document.",
     )
