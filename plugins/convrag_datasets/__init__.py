@@ -5,6 +5,7 @@ The user's own files:
 * `jsonl`: `dataset=jsonl`, and the bundled `dataset=sample`.
 * `beir`: `dataset=beir`: BEIR's layout.
 * `huggingface`: `dataset=huggingface`: a copy of a data set of the Hugging Face hub.
+* `ir_datasets`: `dataset=ir_datasets`: any collection of the library ir_datasets.
 * `questions`: `dataset=questions`: the questions that `task=questions` wrote.
 * `simulated`: `dataset=simulated`: users with a goal, by rules or by a model.
 * `model_user`: a user of `dataset=simulated` who is played by a language model.
@@ -60,6 +61,13 @@ def convrag_register(register: Register) -> None:
         "huggingface",
         "convrag_datasets.huggingface:HuggingfaceDataset",
         "A copy of a data set of the Hugging Face hub: a folder of Parquet, JSONL or CSV files.",
+    )
+    register(
+        "dataset",
+        "ir_datasets",
+        "convrag_datasets.ir_datasets:IrDatasetsDataset",
+        "Any collection of the library ir_datasets, by its id: trec-cast/v1/2020, "
+        "beir/scifact/test.",
     )
     register(
         "dataset",
