@@ -4,7 +4,8 @@ The user's own files:
 
 * `jsonl`: `dataset=jsonl`, and the bundled `dataset=sample`.
 * `beir`: `dataset=beir`: BEIR's layout.
-* `huggingface`: `dataset=huggingface`: a copy of a data set of the Hugging Face hub.
+* `huggingface`: `dataset=huggingface`: a data set of the Hugging Face hub, or a folder of its
+  files; `hub`: its downloads.
 * `ir_datasets`: `dataset=ir_datasets`: any collection of the library ir_datasets.
 * `questions`: `dataset=questions`: the questions that `task=questions` wrote.
 * `simulated`: `dataset=simulated`: users with a goal, by rules or by a model.
@@ -60,7 +61,7 @@ def convrag_register(register: Register) -> None:
         "dataset",
         "huggingface",
         "convrag_datasets.huggingface:HuggingfaceDataset",
-        "A copy of a data set of the Hugging Face hub: a folder of Parquet, JSONL or CSV files.",
+        "A data set of the Hugging Face hub, or a folder of Parquet, JSONL or CSV files.",
     )
     register(
         "dataset",

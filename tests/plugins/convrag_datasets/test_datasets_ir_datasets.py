@@ -276,6 +276,3 @@ def test_a_collection_of_ones_own_in_a_command(toy: str, tmp_path: Path) -> None
     done = run_convrag([*choices, "generator=none", "tracker=none"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "nDCG@5" in done.stdout
-    done = run_convrag([*choices[:2], "dataset.id=mines"], tmp_path)
-    assert done.returncode == 2
-    assert "dataset.id 'mines' does not exist. Did you mean 'mine'?" in done.stderr
