@@ -4,8 +4,8 @@ The user's own files:
 
 * `jsonl`: `dataset=jsonl`, and the bundled `dataset=sample`.
 * `beir`: `dataset=beir`: BEIR's layout.
-* `huggingface`: `dataset=huggingface`: a data set of the Hugging Face hub, or a folder of its
-  files; `hub`: its downloads.
+* `huggingface`: `dataset=huggingface`: a data set of the Hugging Face hub, or a copy of one.
+* `hub`: its downloads.
 * `ir_datasets`: `dataset=ir_datasets`: any collection of the library ir_datasets.
 * `questions`: `dataset=questions`: the questions that `task=questions` wrote.
 * `simulated`: `dataset=simulated`: users with a goal, by rules or by a model.
