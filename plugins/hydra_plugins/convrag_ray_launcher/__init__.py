@@ -55,7 +55,13 @@ class ConvragRayLauncher(Launcher):
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Keep what Hydra knows of the command. Called by Hydra."""
+        """Keep what Hydra knows of the command, and check the cluster. Called by Hydra.
+
+        Raises ConvragError where Ray is not installed, or nothing listens at the address.
+        """
+        from hydra_plugins.convrag_ray_launcher.tasks import check_cluster
+
+        check_cluster(self.address)
         self.hydra_context = hydra_context
         self.task_function = task_function
         self.config = config
@@ -73,7 +79,7 @@ class ConvragRayLauncher(Launcher):
             How each cell ended, in the order of `job_overrides`.
 
         Raises:
-            ConvragError: Ray is not installed, or the cluster cannot be reached.
+            ConfigError: the cluster cannot be reached.
         """
         from hydra_plugins.convrag_ray_launcher.tasks import Command, connected, run_cells
 

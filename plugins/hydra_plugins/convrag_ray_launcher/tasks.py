@@ -2,11 +2,13 @@
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -30,6 +32,9 @@ _SETTINGS = {
 _LONGEST_REASON = 300
 """Characters of a message of Ray's."""
 
+_PATIENCE = 5
+"""Seconds within which a cluster must accept a connection. Ray itself tries for many minutes."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -52,6 +57,28 @@ class Command:
     singletons: Any = field(default_factory=Singleton.get_state)
 
 
+def check_cluster(address: str | None) -> None:
+    """Check that Ray is installed, and that something listens at the address of the cluster.
+
+    Args:
+        address: of a running cluster: "auto", "host:port" or "ray://host:port"; None starts one.
+
+    Raises:
+        ConfigError: nothing listens there.
+        MissingExtra: Ray is not installed.
+    """
+    if find_spec("ray") is None:
+        raise MissingExtra("ray", "convrag[ray]", "hydra/launcher=convrag_ray")
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return  # Ray finds the address of "auto", or says that there is none
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE):
+            pass
+    except (OSError, OverflowError) as error:
+        raise _make_unreachable(str(address), error) from error
+
+
 @contextmanager
 def connected(address: str | None, num_cpus: int | None) -> Iterator[None]:
     """Connect this process to a cluster, unless it is connected already.
@@ -62,37 +89,39 @@ def connected(address: str | None, num_cpus: int | None) -> Iterator[None]:
 
     Raises:
         ConfigError: the cluster cannot be reached.
-        MissingExtra: Ray is not installed.
     """
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingExtra("ray", "convrag[ray]", "hydra/launcher=convrag_ray") from error
+    import ray
+
     if ray.is_initialized():
         yield
         return
     with _keep_signals():
-        try:
-            if address:
+        if address:
+            try:
                 ray.init(address=address, logging_level="warning")
-            else:
-                ray.init(
-                    address="local",
-                    num_cpus=num_cpus,
-                    include_dashboard=False,
-                    logging_level="warning",
-                )
-        except (OSError, RuntimeError, ValueError) as error:
-            reason = shorten(str(error), _LONGEST_REASON)
-            raise ConfigError(
-                f"hydra.launcher.address={address}: no cluster of Ray can be reached: {reason}"
-            ) from error
+            except (OSError, RuntimeError, ValueError) as error:
+                raise _make_unreachable(address, error) from error
+        else:
+            ray.init(
+                address="local",
+                num_cpus=num_cpus,
+                include_dashboard=False,
+                logging_level="warning",
+            )
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _make_unreachable(address: str, error: Exception) -> ConfigError:
+    reason = shorten(str(error), _LONGEST_REASON).rstrip(".")
+    return ConfigError(
+        f"hydra.launcher.address={address}: no cluster of Ray answers there: {reason}. "
+        "`ray start --head` starts one, and prints its address"
+    )
 
 
 @contextmanager
