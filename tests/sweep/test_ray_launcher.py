@@ -11,11 +11,11 @@ from commands import run_convrag
 from convrag import ConfigError
 from convrag.sdk.errors import JobLost, MissingExtra
 from hydra_plugins.convrag_ray_launcher import ConvragRayLauncher
-from hydra_plugins.convrag_ray_launcher.tasks import Command, check_cluster, run_cell_task
+from hydra_plugins.convrag_ray_launcher._tasks import Command, check_cluster, run_cell_task
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hydra_plugins.convrag_ray_launcher.tasks.find_spec", lambda name: None)
+    monkeypatch.setattr("hydra_plugins.convrag_ray_launcher._tasks.find_spec", lambda name: None)
     nothing: Any = None
     with pytest.raises(MissingExtra, match=r"hydra/launcher=convrag_ray needs ray.*convrag\[ray\]"):
         ConvragRayLauncher().setup(hydra_context=nothing, task_function=nothing, config=nothing)
@@ -23,7 +23,7 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hydra_plugins.convrag_ray_launcher.tasks.find_spec", lambda name: name)
+    monkeypatch.setattr("hydra_plugins.convrag_ray_launcher._tasks.find_spec", lambda name: name)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "127.0.0.1:99999"])

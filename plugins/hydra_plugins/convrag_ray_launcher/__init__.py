@@ -7,7 +7,8 @@
 module at each start, so it imports Ray only when a grid is launched. In an editable install Hydra's
 search does not find this package; the command registers it.
 
-* `tasks`: sends the cells to Ray, runs them in its processes, and collects how they ended.
+* `_tasks`: sends the cells to Ray, runs them in its processes, and collects how they ended. Hydra
+  does not import a module whose name begins with an underscore.
 """
 
 # No `from __future__ import annotations`: Hydra executes this module before sys.modules has it, and
@@ -59,7 +60,7 @@ class ConvragRayLauncher(Launcher):
 
         Raises ConvragError where Ray is not installed, or nothing listens at the address.
         """
-        from hydra_plugins.convrag_ray_launcher.tasks import check_cluster
+        from hydra_plugins.convrag_ray_launcher._tasks import check_cluster
 
         check_cluster(self.address)
         self.hydra_context = hydra_context
@@ -81,7 +82,7 @@ class ConvragRayLauncher(Launcher):
         Raises:
             ConfigError: the cluster cannot be reached.
         """
-        from hydra_plugins.convrag_ray_launcher.tasks import Command, connected, run_cells
+        from hydra_plugins.convrag_ray_launcher._tasks import Command, connected, run_cells
 
         command = Command(self.hydra_context, self.task_function, self.config)
         options = {

@@ -21,6 +21,7 @@ from omegaconf import DictConfig, open_dict
 
 from convrag import ConfigError, ConvragError
 from convrag.sdk.errors import JobLost, MissingExtra
+from convrag.sdk.tasks.grids import read_result
 
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # or Ray reports its use to its makers
@@ -167,17 +168,18 @@ def _collect(reference: Any, overrides: Sequence[str]) -> JobReturn:
     """Wait for a cell, and return how it ended."""
     import ray
 
+    job = JobReturn(overrides=overrides, status=JobStatus.FAILED)
     try:
-        value = ray.get(reference)
+        job.return_value = ray.get(reference)
+        job.status = JobStatus.COMPLETED
     except ray.exceptions.RayTaskError as error:
         failure = error.cause
         if not isinstance(failure, ConvragError):
             failure = JobLost(f"the task of this cell failed: {failure!r}")
+        job.return_value = failure
     except ray.exceptions.RayError as error:
-        failure = JobLost(f"the task of this cell was lost: {error}")
-    else:
-        return JobReturn(overrides=overrides, status=JobStatus.COMPLETED, _return_value=value)
-    return JobReturn(overrides=overrides, status=JobStatus.FAILED, _return_value=failure)
+        job.return_value = JobLost(f"the task of this cell was lost: {error}")
+    return job
 
 
 def run_cell_task(command: Command, overrides: list[str], number: int) -> Any:
@@ -217,6 +219,7 @@ def run_cell_task(command: Command, overrides: list[str], number: int) -> Any:
         job_dir_key="hydra.sweep.dir",
         job_subdir_key="hydra.sweep.subdir",
     )
+    result = read_result(job)
     if job.status is JobStatus.FAILED:
-        raise job._return_value  # Hydra's own property would print a line before its message
-    return job.return_value
+        raise result
+    return result
