@@ -81,8 +81,8 @@ def _find_cached(name: str, revision: str, error: Exception) -> Path:
             log.warning("%s is read from the cache; the hub was not reached: %s", name, reason)
             return snapshot
     raise ConfigError(
-        f"dataset=huggingface: {name!r} is not a folder here, and cannot be downloaded from the "
-        f"hub: {reason}. Give a folder of Parquet, JSONL or CSV files, or run "
+        f"the data set {name!r} is not a folder here, and cannot be downloaded from the hub: "
+        f"{reason}. Give a folder of Parquet, JSONL or CSV files, or run "
         f"`hf download {name} --repo-type dataset --local-dir FOLDER` where there is a network"
     ) from error
 

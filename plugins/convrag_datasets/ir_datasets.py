@@ -104,7 +104,7 @@ class IrDatasetsDataset(FileDataset):
             queries = list(collection.queries_iter())
             judgements = list(collection.qrels_iter()) if collection.has_qrels() else []
         if not queries:
-            raise ConfigError(f"dataset=ir_datasets: {self.id!r} has no query")
+            raise ConfigError(f"the collection {self.id!r} of ir_datasets has no query")
         conversations = tuple(self._read_conversations(queries))
         known = {turn.id for conversation in conversations for turn in conversation.turns}
         grades = _read_grades(judgements)
@@ -126,7 +126,7 @@ class IrDatasetsDataset(FileDataset):
         if not collection.has_queries():
             parts = [name for name in ir_datasets.registry if name.startswith(f"{self.id}/")]
             examples = f"; one of its parts may: {', '.join(parts[:5])}" if parts else ""
-            raise ConfigError(f"dataset=ir_datasets: {self.id!r} has no queries{examples}")
+            raise ConfigError(f"the collection {self.id!r} of ir_datasets has no queries{examples}")
         return collection
 
     def _read_conversations(self, queries: Sequence[Any]) -> Iterator[Conversation]:
@@ -157,9 +157,9 @@ class IrDatasetsDataset(FileDataset):
 
             reason = shorten(str(error), _LONGEST_REASON)
             raise ConfigError(
-                f"dataset=ir_datasets: {self.id!r} cannot be read: {reason}. The files belong into "
-                f"{ir_datasets.util.home_path()} (IR_DATASETS_HOME); https://ir-datasets.com says "
-                "where they are from"
+                f"the collection {self.id!r} of ir_datasets cannot be read: {reason}. The files "
+                f"belong into {ir_datasets.util.home_path()} (IR_DATASETS_HOME); "
+                "https://ir-datasets.com says where they are from"
             ) from error
 
 

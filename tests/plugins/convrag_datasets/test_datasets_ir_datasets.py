@@ -231,15 +231,18 @@ def test_what_is_wrong_is_said(library: Any, toy: str, tmp_path: Path) -> None:
     ):
         list(IrDatasetsDataset(id="beir/scifakt/test").conversations())
     (problem,) = IrDatasetsDataset(id="trec-cast/v1").check()
-    assert "'trec-cast/v1' has no queries; one of its parts may: trec-cast/v1/2019, " in problem
+    assert (
+        "'trec-cast/v1' of ir_datasets has no queries; one of its parts may: trec-cast/v1/2019, "
+        in problem
+    )
     (tmp_path / "queries.tsv").unlink()
     (problem,) = IrDatasetsDataset(id=toy).check()
-    assert "dataset=ir_datasets: 'toy' cannot be read: " in problem
+    assert "the collection 'toy' of ir_datasets cannot be read: " in problem
     assert "queries.tsv" in problem
     assert f"The files belong into {library.util.home_path()} (IR_DATASETS_HOME)" in problem
     (tmp_path / "queries.tsv").write_text("")
     (problem,) = IrDatasetsDataset(id=toy).check()
-    assert problem == "dataset=ir_datasets: 'toy' has no query"
+    assert problem == "the collection 'toy' of ir_datasets has no query"
 
 
 def test_without_a_network(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +256,7 @@ def test_without_a_network(library: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(requests.Session, "request", refuse)
     for name in ("beir/scifact/test", "trec-cast/v1/2020", "vaswani"):
         (problem,) = IrDatasetsDataset(id=name).check()
-        assert problem.startswith(f"dataset=ir_datasets: {name!r} cannot be read: ")
+        assert problem.startswith(f"the collection {name!r} of ir_datasets cannot be read: ")
         assert len(problem) < 700
 
 
