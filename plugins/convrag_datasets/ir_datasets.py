@@ -31,6 +31,7 @@ class IrDatasetsDataset(FileDataset):
     answers is its reference answer. A document that is judged several times for a query has the
     highest of its grades. Rewritten utterances are rewrites (rewriter=replay rewriter.kind=manual).
 
+    An id without queries (msmarco-passage) has passages alone, for task=chat and task=questions.
     The library downloads what it needs into ~/.ir_datasets, or the folder that IR_DATASETS_HOME
     names. Corpora can be very large. Source: MacAvaney et al., Simplified Data Wrangling with
     ir_datasets, SIGIR 2021; https://ir-datasets.com lists the collections.
@@ -58,7 +59,8 @@ class IrDatasetsDataset(FileDataset):
         It is empty for a published collection, which its id identifies.
         """
         try:
-            if self._collection().queries_metadata():
+            collection = self._collection()
+            if not collection.has_queries() or collection.queries_metadata():
                 return ""
             contents = self.contents()
         except ConfigError:
@@ -100,6 +102,8 @@ class IrDatasetsDataset(FileDataset):
     def read_contents(self) -> Contents:
         """Read the queries and the qrels. Raises ConfigError."""
         collection = self._collection()
+        if not collection.has_queries():
+            return Contents(())
         with self._explained():
             queries = list(collection.queries_iter())
             judgements = list(collection.qrels_iter()) if collection.has_qrels() else []
@@ -123,10 +127,12 @@ class IrDatasetsDataset(FileDataset):
             collection = ir_datasets.load(self.id)
         except KeyError:
             raise UnknownName("dataset.id", self.id, list(ir_datasets.registry)) from None
-        if not collection.has_queries():
+        if not collection.has_queries() and not collection.has_docs():
             parts = [name for name in ir_datasets.registry if name.startswith(f"{self.id}/")]
             examples = f"; one of its parts may: {', '.join(parts[:5])}" if parts else ""
-            raise ConfigError(f"the collection {self.id!r} of ir_datasets has no queries{examples}")
+            raise ConfigError(
+                f"the collection {self.id!r} of ir_datasets has no queries and no documents{examples}"
+            )
         return collection
 
     def _read_conversations(self, queries: Sequence[Any]) -> Iterator[Conversation]:

@@ -161,6 +161,18 @@ def test_an_unknown_parent_is_an_error_that_names_the_collection(
             list(IrDatasetsDataset(id=name).conversations())
 
 
+def test_a_collection_without_queries_has_passages_alone(library: Any) -> None:
+    folder = library.util.home_path() / "antique"
+    folder.mkdir(exist_ok=True)
+    (folder / "collection.tsv").write_text("p1\tA rose is red.\n")
+    dataset = IrDatasetsDataset(id="antique")
+    assert list(dataset.check()) == []
+    assert list(dataset.conversations()) == []
+    assert dataset.qrels() == {}
+    assert dataset.content_hash() == ""
+    assert list(dataset.corpus("default")) == [Passage("p1", "A rose is red.")]
+
+
 class _Paper(NamedTuple):
     doc_id: str
     title: str
@@ -230,10 +242,9 @@ def test_what_is_wrong_is_said(library: Any, toy: str, tmp_path: Path) -> None:
         match=r"dataset\.id 'beir/scifakt/test' does not exist\. Did you mean 'beir/scifact/test'",
     ):
         list(IrDatasetsDataset(id="beir/scifakt/test").conversations())
-    (problem,) = IrDatasetsDataset(id="trec-cast/v1").check()
+    (problem,) = IrDatasetsDataset(id="beir").check()
     assert (
-        "'trec-cast/v1' of ir_datasets has no queries; one of its parts may: trec-cast/v1/2019, "
-        in problem
+        "'beir' of ir_datasets has no queries and no documents; one of its parts may: " in problem
     )
     (tmp_path / "queries.tsv").unlink()
     (problem,) = IrDatasetsDataset(id=toy).check()
