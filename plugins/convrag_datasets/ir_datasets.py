@@ -117,7 +117,7 @@ class IrDatasetsDataset(FileDataset):
             del grades[query]
         note = ""
         if unknown:
-            note = f"{len(unknown)} judged queries of {self.id!r} have no question."
+            note = f"Judged queries of {self.id!r} without a question: {len(unknown)}."
         return Contents(conversations, grades, _read_rewrites(queries, known), note)
 
     def _load(self) -> Any:
@@ -130,9 +130,8 @@ class IrDatasetsDataset(FileDataset):
         if not collection.has_queries() and not collection.has_docs():
             parts = [name for name in ir_datasets.registry if name.startswith(f"{self.id}/")]
             examples = f"; one of its parts may: {', '.join(parts[:5])}" if parts else ""
-            raise ConfigError(
-                f"the collection {self.id!r} of ir_datasets has no queries and no documents{examples}"
-            )
+            problem = "has no queries and no documents"
+            raise ConfigError(f"the collection {self.id!r} of ir_datasets {problem}{examples}")
         return collection
 
     def _read_conversations(self, queries: Sequence[Any]) -> Iterator[Conversation]:

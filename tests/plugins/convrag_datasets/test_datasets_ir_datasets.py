@@ -76,7 +76,7 @@ def test_queries_are_conversations_of_one_question(toy: str) -> None:
         ("2", (Turn("2", "Blue?"),)),
     ]
     assert dataset.qrels() == {"1": {"p1": 2}, "2": {"p2": 0}}
-    assert dataset.note() == "1 judged queries of 'toy' have no question."
+    assert dataset.note() == "Judged queries of 'toy' without a question: 1."
     assert list(dataset.corpus("default")) == [
         Passage("p1", "A rose is red."),
         Passage("p2", "The sky."),
