@@ -57,16 +57,18 @@ def launch(command: Namespace, task: TaskFunction) -> None:
 
 
 def extend_hydra() -> None:
-    """Make the command, our resolvers and sweeper known to Hydra, which finds none in an editable
-    install.
+    """Make the command, our resolvers, sweeper and launcher known to Hydra, which finds none in an
+    editable install.
     """
     JobRuntime().set("name", APPLICATION)
     register_folder_names()
     # Looking for plugins, Hydra executes their modules anew: import what it leaves.
     known = Plugins.instance()
+    from hydra_plugins.convrag_ray_launcher import ConvragRayLauncher
     from hydra_plugins.convrag_sweeper import ConvragSweeper
 
     known.register(ConvragSweeper)
+    known.register(ConvragRayLauncher)
 
 
 def _compose(loader: ConfigLoader, command: Namespace) -> DictConfig:

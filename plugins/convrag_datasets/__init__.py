@@ -4,7 +4,9 @@ The user's own files:
 
 * `jsonl`: `dataset=jsonl`, and the bundled `dataset=sample`.
 * `beir`: `dataset=beir`: BEIR's layout.
-* `huggingface`: `dataset=huggingface`: a copy of a data set of the Hugging Face hub.
+* `huggingface`: `dataset=huggingface`: a data set of the Hugging Face hub, or a copy of one.
+* `hub`: its downloads.
+* `ir_datasets`: `dataset=ir_datasets`: any collection of the library ir_datasets.
 * `questions`: `dataset=questions`: the questions that `task=questions` wrote.
 * `simulated`: `dataset=simulated`: users with a goal, by rules or by a model.
 * `model_user`: a user of `dataset=simulated` who is played by a language model.
@@ -15,6 +17,11 @@ Published data sets:
 * `cast`: TREC CAsT, and the files of topics that iKAT has too.
 * `ikat`: TREC iKAT.
 * `topiocqa`: TopiOCQA.
+* `qrecc`: QReCC.
+* `coral`: CORAL.
+* `doc2dial`: Doc2Dial and MultiDoc2Dial.
+* `doc2dial_documents`: their documents and spans.
+* `doc2dial_dialogues`: their dialogues.
 * `chatrag`: the ten sets of ChatRAG-Bench.
 
 Shared by several:
@@ -54,7 +61,14 @@ def convrag_register(register: Register) -> None:
         "dataset",
         "huggingface",
         "convrag_datasets.huggingface:HuggingfaceDataset",
-        "A copy of a data set of the Hugging Face hub: a folder of Parquet, JSONL or CSV files.",
+        "A data set of the Hugging Face hub, or a folder of Parquet, JSONL or CSV files.",
+    )
+    register(
+        "dataset",
+        "ir_datasets",
+        "convrag_datasets.ir_datasets:IrDatasetsDataset",
+        "Any collection of the library ir_datasets, by its id: trec-cast/v1/2020, "
+        "beir/scifact/test.",
     )
     register(
         "dataset",
@@ -97,4 +111,29 @@ def convrag_register(register: Register) -> None:
         "topiocqa",
         "convrag_datasets.topiocqa:TopiocqaDataset",
         "TopiOCQA: conversations that go from one Wikipedia page to another.",
+    )
+    register(
+        "dataset",
+        "qrecc",
+        "convrag_datasets.qrecc:QreccDataset",
+        "QReCC: conversations with a rewrite of each question by people, and an answer from the "
+        "web.",
+    )
+    register(
+        "dataset",
+        "coral",
+        "convrag_datasets.coral:CoralDataset",
+        "CORAL: long answers with citations over Wikipedia, in four kinds of conversation flow.",
+    )
+    register(
+        "dataset",
+        "doc2dial",
+        "convrag_datasets.doc2dial:Doc2dialDataset",
+        "Doc2Dial: dialogues of users with agents, each about one document of a public service.",
+    )
+    register(
+        "dataset",
+        "multidoc2dial",
+        "convrag_datasets.doc2dial:Multidoc2dialDataset",
+        "MultiDoc2Dial: dialogues of users with agents that go from document to document.",
     )

@@ -37,10 +37,17 @@ def read_topics(path: Path, canonical: str) -> Iterator[Conversation]:
     Raises:
         DataError: an item is no topic, or a topic or a turn occurs twice.
     """
-    for topic, row in with_ids(read_json_rows(path), "topic", find_number):
-        turns = with_ids(row.require_items("turn"), "turn", find_number)
-        read = (_read_turn(turn, format_turn(topic, number), canonical) for number, turn in turns)
-        yield Conversation(topic, tuple(read))
+    for _, row in with_ids(read_json_rows(path), "topic", find_number):
+        yield read_topic(row, canonical)
+
+
+def read_topic(row: Row, canonical: str) -> Conversation:
+    """Read a topic as `read_topics` does. Raises DataError."""
+    topic = find_number(row)
+    turns = []
+    for number, turn in with_ids(row.require_items("turn"), "turn", find_number):
+        turns.append(_read_turn(turn, format_turn(topic, number), canonical))
+    return Conversation(topic, tuple(turns))
 
 
 def find_number(row: Row) -> str:
@@ -141,11 +148,16 @@ def read_trees(path: Path) -> Iterator[Conversation]:
     Raises:
         DataError: an item is no topic; a turn occurs twice, or has an unknown parent.
     """
-    for topic, row in with_ids(read_json_rows(path), "topic", find_number):
-        yield from _read_branches(topic, _read_tree(row), row)
+    for _, row in with_ids(read_json_rows(path), "topic", find_number):
+        yield from read_tree(row)
 
 
-def _read_tree(node: Row) -> dict[str, TreeTurn]:
+def read_tree(row: Row) -> Iterator[Conversation]:
+    """Yield a conversation for each branch of a topic, as `read_trees` does. Raises DataError."""
+    return _read_branches(find_number(row), _read_tree_turns(row), row)
+
+
+def _read_tree_turns(node: Row) -> dict[str, TreeTurn]:
     """Read the turns of a topic: number -> turn. Raises DataError."""
     turns: dict[str, TreeTurn] = {}
     for number, each in with_ids(node.require_items("turn"), "turn", find_number):

@@ -132,7 +132,11 @@ class FileDataset(Dataset):
         if path is None:
             return digest([])
         file = fingerprint_corpus(path, self._corpus_columns)
-        return digest([file, hash_modules(*self.corpus_code)])
+        return digest([file, self.hash_corpus_code()])
+
+    def hash_corpus_code(self) -> str:
+        """Return a hash of the modules that read the corpus."""
+        return hash_modules(*self.corpus_code)
 
     def explain_missing_corpus(self, domain: str) -> str:
         """Say where to get the passages."""

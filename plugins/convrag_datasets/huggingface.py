@@ -1,4 +1,4 @@
-"""dataset=huggingface: a copy of a data set of the Hugging Face hub."""
+"""dataset=huggingface: a data set of the Hugging Face hub, or a copy of one."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,11 +9,13 @@ from typing import Any
 
 from convrag import ConfigError, DataError, Dataset, Passage, UnknownName
 from convrag.sdk.data.jsonl import data_suffix
+from convrag.sdk.lazy import Lazy
 from convrag_datasets.file_dataset import Contents, FileDataset
 from convrag_datasets.files.conversations import make_conversations
 from convrag_datasets.files.passages import make_passages
 from convrag_datasets.files.row import Row
 from convrag_datasets.files.rows import SUFFIXES, Columns, read_rows
+from convrag_datasets.hub import download, is_path
 
 _RELEVANT = "relevant"
 _FIELDS = (
@@ -30,29 +32,36 @@ _FIELDS = (
 
 
 class HuggingfaceDataset(FileDataset):
-    """A copy of a data set of the Hugging Face hub: a folder of Parquet, JSONL or CSV files.
+    """A data set of the Hugging Face hub, or a folder of Parquet, JSONL or CSV files.
 
-        hf download BeIR/scifact --repo-type dataset --local-dir scifact
+        python -m convrag dataset=huggingface dataset.name=acme/talks
+        python -m convrag dataset=huggingface dataset.name=talks/
 
     A row is a conversation (`id` and `messages` or `turns`), a turn (`conversation_id`, `question`,
     maybe `turn` and `answer`), or a question that stands alone (`question`, maybe `id` and
     `answer`). `relevant`, a list of passage ids, are the qrels of its question. A row of the corpus
     has `id`, `text`, and maybe `title` and `url`.
 
-    Parquet is read with pyarrow.
+    The files of a name on the hub are downloaded into the hub's own cache (HF_HOME), only those of
+    the split and the subset. Where the hub cannot be reached, the cache is read. Programs of a data
+    set are never run. Parquet is read with pyarrow.
 
     Args:
-        name: a folder or a file.
-        split: which split; the names of a folder's files tell theirs
-            (data/test-00000-of-00001.parquet).
-        subset: a folder in the folder.
+        name: a name on the hub (BeIR/scifact), a folder or a file.
+        split: which split; the names of files tell theirs (data/test-00000-of-00001.parquet).
+        subset: a folder in the data set.
         columns: fields whose columns have other names, as {question: prompt, answer: response}.
         labels: columns of turns that are labels, by which scores are broken down.
-        corpus: the folder or file of the passages; without it there is no retrieval.
+        corpus: the name, folder or file of the passages; without it there is no retrieval.
         corpus_subset: as `subset`, for the corpus.
         corpus_split: as `split`, for the corpus; by default all of it.
         corpus_columns: fields of the corpus whose columns have other names, as {id: _id}.
+        revision: a branch, tag or commit of the data set on the hub; the hub's own copy of many
+            sets in Parquet is refs/convert/parquet, with a folder for each configuration.
+        corpus_revision: as `revision`, for the corpus.
     """
+
+    env_vars = ("HF_TOKEN",)
 
     def __init__(
         self,
@@ -66,14 +75,18 @@ class HuggingfaceDataset(FileDataset):
         corpus_subset: str = "",
         corpus_split: str = "",
         corpus_columns: dict[str, str] | None = None,
+        revision: str = "",
+        corpus_revision: str = "",
     ) -> None:
         if not name.strip():
-            raise ConfigError("dataset.name is empty: give a folder")
+            raise ConfigError("dataset.name is empty: give a name on the hub, or a folder")
         super().__init__(corpus=None, domain="default")
-        self._table = HubTable(name, split, subset, columns or {})
-        self._passages = (
-            HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}) if corpus else None
-        )
+        self._table = HubTable(name, split, subset, columns or {}, revision)
+        self._passages = None
+        if corpus:
+            self._passages = HubTable(
+                corpus, corpus_split, corpus_subset, corpus_columns or {}, corpus_revision
+            )
         self._fields = {*_FIELDS, *labels}
 
     def list_files(self) -> Iterable[Path]:
@@ -162,65 +175,104 @@ _SPLITS = {
 }
 """Word in the path of a file -> the split."""
 
+_PART = re.compile(r"(.*)-([0-9]{4,6})-of-([0-9]{4,6})")
+"""The beginning of the name of a part of a table: test-00000-of-00002.parquet."""
+
 _DESCRIPTION = re.compile(r"dataset_infos?|dataset_dict|state|dataset_config")
 """The names of files that describe the tables next to them."""
 
 
 class HubTable:
-    """A table in a folder.
+    """A table on the hub or in a folder.
 
     Args:
-        name: a folder or a file.
+        name: a name on the hub, a folder or a file.
         split: of the rows; empty for all rows.
-        subset: a folder in the folder.
+        subset: a folder in the data set.
         columns: fields whose columns have other names.
+        revision: of a name on the hub; empty for the newest one.
     """
 
-    def __init__(self, name: str, split: str, subset: str, columns: Columns) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, split: str, subset: str, columns: Columns, revision: str = ""
+    ) -> None:
         self.path = Path(name).expanduser()
+        self._name = name
         self._split = split
         self._subset = subset
         self._columns = columns
+        self._revision = revision
+        self._root = Lazy(self._find_root)
 
     def rows(self) -> Iterator[Row]:
         """Stream the rows.
 
         Raises:
             DataError: a file cannot be read.
+            ConfigError: the hub cannot be reached, or has no such data set.
             MissingExtra: a library is not installed.
             UnknownName: there is no such split.
         """
         return chain.from_iterable(read_rows(path, self._columns) for path in self.list_files())
 
     def list_files(self) -> list[Path]:
-        """List the files of the split by name. Raises DataError, UnknownName."""
-        if self.path.is_file():
-            return [self.path]
-        folder = self.path / self._subset if self._subset else self.path
+        """List the files of the split by name, as `rows` reads them."""
+        root = self._root()
+        if root.is_file():
+            return [root]
+        folder = root / self._subset
         if not folder.is_dir():
+            raise DataError("there is no such folder", path=folder)
+        paths = [path.relative_to(root) for path in folder.rglob("*") if path.is_file()]
+        return [root / path for path in self._choose(paths)]
+
+    def _find_root(self) -> Path:
+        """Find the file or the folder of the data set, and download it where it is on the hub."""
+        if is_path(self._name):
+            return self.path
+        return download(self._name, self._revision, self._choose)
+
+    def _choose(self, paths: Sequence[Path]) -> list[Path]:
+        """Choose the tables of the subset and the split from all files of the data set.
+
+        Raises:
+            DataError: there is no table, or a part of one is missing.
+            UnknownName: there is no such split.
+        """
+        subset = Path(self._subset)
+        inner = [path.relative_to(subset) for path in paths if path.is_relative_to(subset)]
+        tables = sorted(path for path in inner if _is_table(path))
+        if not tables:
             raise DataError(
-                "there is no such folder (of the hub: hf download NAME --repo-type dataset)",
+                f"there is no file of rows ({', '.join(SUFFIXES)})", path=self.path / subset
+            )
+        splits = {path: _name_split(path) for path in tables}
+        known = {split for split in splits.values() if split}
+        if self._split and known:
+            wanted = _SPLITS.get(self._split, self._split)
+            if wanted not in known:
+                raise UnknownName("dataset.split", self._split, known)
+            tables = [path for path, split in splits.items() if split == wanted]
+        _check_parts(tables, self.path / subset)
+        return [subset / path for path in tables]
+
+
+def _check_parts(tables: Sequence[Path], folder: Path) -> None:
+    """Raise DataError where a part of a table is missing, as after an interrupted download."""
+    numbers: dict[tuple[Path, str, int], set[int]] = {}
+    for table in tables:
+        found = _PART.match(table.name)
+        if found is not None:
+            name, number, count = found.groups()
+            numbers.setdefault((table.parent, name, int(count)), set()).add(int(number))
+    for (parent, name, count), present in numbers.items():
+        missing = [number for number in range(count) if number not in present]
+        if missing:
+            raise DataError(
+                f"{len(missing)} of {count} parts of {(parent / name).as_posix()} are missing, "
+                f"number {missing[0]} for instance (parts count from 0)",
                 path=folder,
             )
-        files = _list_tables(folder)
-        splits = {path: _name_split(path.relative_to(folder)) for path in files}
-        known = {split for split in splits.values() if split}
-        if not self._split or not known:
-            return files
-        wanted = _SPLITS.get(self._split, self._split)
-        if wanted not in known:
-            raise UnknownName("dataset.split", self._split, known)
-        return [path for path, split in splits.items() if split == wanted]
-
-
-def _list_tables(folder: Path) -> list[Path]:
-    """List the tables in a folder by name. Raises DataError where there is none."""
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    files = [path for path in paths if _is_table(path.relative_to(folder))]
-    if not files:
-        raise DataError(f"this folder holds no file of rows ({', '.join(SUFFIXES)})", path=folder)
-    return sorted(files)
 
 
 def _is_table(path: Path) -> bool:

@@ -136,7 +136,7 @@ def test_the_wheel_puts_no_name_into_site_packages_that_others_could_have(wheel:
         *(path.name for path in (ROOT / "plugins").glob("*") if path.name != "__pycache__"),
     }
     assert [name for name in sorted(names) if not name.startswith("convrag")] == ["hydra_plugins"]
-    ours = {"convrag_sweeper"}
+    ours = {"convrag_ray_launcher", "convrag_sweeper"}
     assert {name.split("/")[1] for name in packed if name.startswith("hydra_plugins/")} == ours, (
         "no __init__.py"
     )

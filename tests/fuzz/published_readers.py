@@ -10,7 +10,10 @@ from typing import Any
 from convrag.api.stages import Dataset
 from convrag_datasets.cast import CastDataset
 from convrag_datasets.chatrag import ChatragDataset
+from convrag_datasets.coral import CoralDataset
+from convrag_datasets.doc2dial import Doc2dialDataset, Multidoc2dialDataset
 from convrag_datasets.ikat import IkatDataset
+from convrag_datasets.qrecc import QreccDataset
 from convrag_datasets.topiocqa import TopiocqaDataset
 
 Make = Callable[[Path], Dataset]
@@ -54,6 +57,46 @@ _TOPIOCQA = {
     "Topic_section": "Orbit",
     "Gold_passage": {"id": "wiki:71", "title": "Moon [SEP] Orbit", "text": "The Moon is far."},
 }
+_QRECC = {
+    "Context": ["Is it near?", "No."],
+    "Question": "How far?",
+    "Rewrite": "How far is the Moon?",
+    "Answer": "Far.",
+    "Conversation_no": 74,
+    "Turn_no": 2,
+    "Conversation_source": "trec",
+}
+_CORAL_TURN = {
+    "turn_id": 1,
+    "question": "What is tea?",
+    "response": "A drink.",
+    "golden_rewrite": "What is tea?",
+    "golden_docs_pids": [6],
+    "golden_docs_text": ["Tea is a drink."],
+}
+_SPAN = {
+    "id_sp": "1",
+    "start_sp": 0,
+    "end_sp": 4,
+    "text_sp": "Tea.",
+    "title": "Tea",
+    "start_sec": 0,
+    "parent_titles": {"text": []},
+}
+_DOCUMENT = {"title": "D#1", "domain": "dmv", "doc_text": "Tea.", "spans": {"1": _SPAN}}
+_DOCUMENTS = {"doc_data": {"dmv": {"D#1_0": _DOCUMENT}}}
+_UTTERANCES = [
+    {"turn_id": 1, "role": "user", "da": "query", "references": [], "utterance": "Why?"},
+    {
+        "turn_id": 2,
+        "role": "agent",
+        "da": "respond_solution",
+        "references": [{"id_sp": "1", "doc_id": "D#1_0", "label": "solution"}],
+        "utterance": "Tea.",
+    },
+]
+_DIALOGUE = {"dial_id": "9", "turns": _UTTERANCES}
+_DIALOGUES = {"dial_data": {"dmv": [_DIALOGUE]}}
 _CHATRAG = {
     "messages": [{"role": "user", "content": "I moved."}],
     "ctxs": [{"title": "Address", "text": "Report it."}],
@@ -112,6 +155,37 @@ _SETS: dict[str, tuple[str, Make, dict[str, str], Any]] = {
         lambda folder: TopiocqaDataset(path=folder),
         {},
         _TOPIOCQA,
+    ),
+    "qrecc": (
+        "qrecc_test.json",
+        lambda folder: QreccDataset(path=folder),
+        {},
+        [_QRECC],
+    ),
+    "coral": (
+        "test/new_test_conversation.json",
+        lambda folder: CoralDataset(path=folder),
+        {
+            "passage_corpus.json": '{"ref_id": 6, "ref_string": "Tea is a drink."}\n',
+            "test/new_test_qrel.trec": "Test_a_2_1 0 6 1\n",
+        },
+        [{"conv_id": "Test_a_2", "turns": [_CORAL_TURN]}],
+    ),
+    "doc2dial_documents": (
+        "doc2dial_doc.json",
+        lambda folder: Doc2dialDataset(path=folder),
+        {
+            "doc2dial_dial_validation.json": json.dumps(
+                {"dial_data": {"dmv": {"D#1_0": [_DIALOGUE]}}}
+            )
+        },
+        _DOCUMENTS,
+    ),
+    "multidoc2dial_dialogues": (
+        "multidoc2dial_dial_validation.json",
+        lambda folder: Multidoc2dialDataset(path=folder),
+        {"multidoc2dial_doc.json": json.dumps(_DOCUMENTS)},
+        _DIALOGUES,
     ),
     "chatrag": (
         "data/doc2dial/test.json",

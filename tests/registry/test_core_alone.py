@@ -17,6 +17,7 @@ NEURAL += ("reranker=cross_encoder", "reranker=duot5", "reranker=monot5")
 NEURAL += ("metrics.bertscore=bertscore", "metrics.rb_agg=rb_agg")
 EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "clusterer=bertopic": "bertopic",
+    "dataset=ir_datasets": "ir_datasets",
     "llm=litellm": "litellm",
     "retriever=elasticsearch": "elasticsearch",
     "retriever=elser": "elasticsearch",

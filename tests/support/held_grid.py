@@ -24,19 +24,22 @@ PLAIN = (
 
 
 @contextmanager
-def started(grid: Grid, ready: Callable[[], bool]) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    grid: Grid, ready: Callable[[], bool], seconds: float = 60
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a grid, and wait until it is ready with a call in flight, which hangs until the test
     calls `let_go`.
 
     Args:
         grid: is started as a process of its own (`itself=True`).
         ready: whether as many of its cells run as the test wants.
+        seconds: within which it must be ready.
     """
     (grid.folder / "hold").touch()
     process = grid.start()
     assert isinstance(process, subprocess.Popen)
     try:
-        wait_until(lambda: process.poll() is not None or (grid.asked() > 0 and ready()))
+        wait_until(lambda: process.poll() is not None or (grid.asked() > 0 and ready()), seconds)
         assert process.poll() is None, (grid.folder / "out.txt").read_text()
         yield process
     finally:

@@ -1,5 +1,6 @@
 """Grids, and the files that they leave."""
 
+from convrag.config.hydra import read_result as read_result
 from convrag.sweep.folders import OPERATIONAL as OPERATIONAL
 from convrag.sweep.grid import ComposedCells as ComposedCells, Grid as Grid
 from convrag.sweep.sweep_file import (

@@ -1,4 +1,4 @@
-"""Rows of JSONL files and JSON arrays."""
+"""Rows of JSONL files and JSON arrays, and the fields of JSON objects."""
 
 import io
 import re
@@ -41,6 +41,25 @@ def read_json_rows(path: Path) -> Iterator[Row]:
             return
     for line in read_lines(path):
         yield Row(line.json(), path, line.number)
+
+
+def read_json_fields(path: Path, name: str) -> Iterator[tuple[str, Row]]:
+    """Stream the fields of the object in a field of a file: {name: {field: value}}.
+
+    Args:
+        path: the file.
+        name: of the field of the file.
+
+    Raises:
+        DataError: the file cannot be read, or has no such object.
+    """
+    is_empty = True
+    with _open_json(path) as file:
+        for key, value in ijson.kvitems(_CheckedJson(file, path), name, use_float=True):
+            is_empty = False
+            yield key, Row(value, path, place=f"{name}.{key}")
+    if is_empty:
+        raise DataError(f"this file must hold an object in {name!r}", path=path)
 
 
 class _CheckedJson:

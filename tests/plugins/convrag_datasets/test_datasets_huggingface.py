@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(
         DataError,
-        match=r"this folder holds no file of rows \(.jsonl, .json, .csv, .tsv, .parquet\)",
+        match=r"empty: there is no file of rows \(.jsonl, .json, .csv, .tsv, .parquet\)",
     ):
         list(HuggingfaceDataset(name=str(tmp_path / "empty")).conversations())
     (tmp_path / "c.jsonl").write_text('{"question": "a?", "relevant": {"x": 1}}\n')
@@ -148,3 +148,15 @@ def test_what_is_wrong_is_said(tmp_path: Path, folder: Path) -> None:
         DataError, match=r"test-00000-of-00002\.parquet: row 1: there is no 'question'"
     ):
         list(HuggingfaceDataset(name=str(folder / "data")).conversations())
+
+
+@pytest.mark.parametrize(
+    "name", ["test-00001-of-00003.parquet", "test-00001-of-00003-ab12.parquet"]
+)
+def test_a_missing_part_of_a_table_is_an_error(tmp_path: Path, name: str) -> None:
+    parquet(tmp_path / "talks" / name, {"question": "Red?"})
+    parquet(tmp_path / "talks" / name.replace("00001-", "00000-"), {"question": "Blue?"})
+    (problem,) = HuggingfaceDataset(name=str(tmp_path / "talks")).check()
+    assert "talks: 1 of 3 parts of test are missing, number 2 for instance" in problem
+    parquet(tmp_path / "talks" / "test-00002-of-00003.parquet", {"question": "Tea?"})
+    assert list(HuggingfaceDataset(name=str(tmp_path / "talks")).check()) == []
