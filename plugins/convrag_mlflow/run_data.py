@@ -1,7 +1,6 @@
 """A run in MLflow as plain names and values: its name, parameters, metrics, tags and data set."""
 
 import json
-import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -20,7 +19,6 @@ from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
 from convrag.sdk.types import Sweep, Usage
 from convrag_mlflow.stage_options import list_options
 
-_FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = (
     "convrag",
     "hydra-core",
@@ -134,7 +132,7 @@ def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
     for position, part in summary.slices.get("turn", {}).items():
         for name, value in part.scores.items():
             metrics.append((f"by_turn/{name}", value, int(position)))
-    return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in metrics]
+    return metrics
 
 
 def _list_usage(summary: RunSummary) -> dict[str, float]:
