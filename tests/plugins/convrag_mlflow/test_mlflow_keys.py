@@ -7,7 +7,7 @@ import pytest
 
 from convrag_mlflow.keys import MAX_LENGTH, make_keys
 from mlflow_database import copy_database, read_runs
-from tasks import run_here, run_task
+from tasks import run_here
 
 pytest.importorskip("mlflow")
 
@@ -95,15 +95,31 @@ def test_a_grid_is_logged_whose_cells_fail_before_their_runs(grid: list[str], he
         assert child["tags"]["convrag.error"]
 
 
-def test_a_run_whose_configuration_has_odd_keys_is_logged(here: Path) -> None:
-    extra = f"+llm.extra={{{'d' * 300}: 1, {'d' * 300}e: 2, $a: 3}}"
-    model = ("llm=openai_compatible", "llm.model=tiny", "llm.api_base=http://127.0.0.1:9/v1")
-    done = run_task([*QUICK, *model, extra], here)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_values_and_tags_are_logged_under_such_keys(here: Path) -> None:
+    from convrag_mlflow.experiment import Experiment
+
+    long = f"llm.extra.{'d' * 300}"
+    experiment = Experiment(f"sqlite:///{here}/outputs/mlflow.db", "convrag")
+    run_id = experiment.create_run("odd", {"fingerprint.a(b)": "f", "convrag.kind": "run"})
+    experiment.log_values(
+        run_id,
+        parameters={"llm.extra.$a": "1", f"{long}1": "2", f"{long}2": "3", "+sweep": "design"},
+        metrics=[
+            ("../sales//nDCG@5", 0.5, 0),
+            ("by_turn/nDCG@5", 0.25, 1),
+            ("by_turn/nDCG@5", 1, 2),
+        ],
+    )
     (run,) = read_runs(here)
-    assert run["status"] == "FINISHED"
-    assert run["params"]["llm.extra._a"] == "3"
-    assert len([key for key in run["params"] if key.startswith("llm.extra.dd")]) == 2
+    assert run["tags"]["fingerprint.a_b_"] == "f"
+    assert run["params"]["llm.extra._a"] == "1"
+    assert run["params"]["sweep"] == "design"
+    assert {run["params"][key] for key in run["params"] if key.startswith("llm.extra.d")} == {
+        "2",
+        "3",
+    }
+    assert run["metrics"]["sales/nDCG_at_5"] == 0.5
+    assert run["steps"] == [(1, 0.25), (2, 1.0)]
 
 
 def test_a_cell_that_mlflow_refuses_keeps_neither_the_parent_nor_the_others_open(
