@@ -26,6 +26,7 @@ _FORMATS: Mapping[str, tuple[Format, ...]] = {
     "samples": ("ragas", "deepeval"),
     "queries": ("ragas", "deepeval", "beir"),
     "tag": ("trec",),
+    "escape_formulas": ("csv",),
 }
 """Parameter -> the formats that it is for."""
 
@@ -56,6 +57,8 @@ class ExportTask(Task):
         queries: ragas, deepeval, beir: rewritten (the query that can be understood by itself) or
             asked.
         tag: trec: the name of the run, its last column.
+        escape_formulas: csv: write an apostrophe before texts that a spreadsheet would compute (=,
+            +, -, @, tab).
         compare: inspectorraget: folders of further runs over the same turns, which become further
             models.
         measures: inspectorraget: only these, as numbers, and only the turns that have all of them.
@@ -77,6 +80,7 @@ class ExportTask(Task):
     samples: Literal["turns", "conversations"] = "turns"
     queries: Literal["rewritten", "asked"] = "rewritten"
     tag: str = "convrag"
+    escape_formulas: bool = False
     compare: list[Path] | None = None
     measures: list[str] | None = None
 
@@ -122,7 +126,8 @@ class ExportTask(Task):
             from convrag_tasks.export_csv import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
 
-            return format_csv_lines(inputs.records, read_run_scores(inputs.folder))
+            scores = read_run_scores(inputs.folder)
+            return format_csv_lines(inputs.records, scores, escape_formulas=self.escape_formulas)
         if self.format == "trec":
             from convrag.sdk.tasks.runs import format_trec_lines
 

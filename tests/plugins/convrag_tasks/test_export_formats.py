@@ -27,6 +27,7 @@ from convrag.run.records import to_json
 from convrag.turn.wiring import Wiring
 from convrag_datasets.beir import BeirDataset
 from convrag_tasks.export import ExportTask
+from convrag_tasks.export_csv import format_csv_lines
 from convrag_tasks.export_samples import (
     format_deepeval_conversations,
     format_ragas_conversations,
@@ -423,6 +424,18 @@ def test_csv_is_as_rfc_4180_says(export: Callable[..., Path]) -> None:
     assert data.count(b"\r\n") == 4  # a heading and three rows
 
 
+@pytest.mark.parametrize("text", ["=HYPERLINK(1)", "+1", "-1", "@x", "\t=1", "\n=1"])
+def test_formulas_are_made_harmless_on_request(text: str) -> None:
+    record = make_record(1, text, "Why?", f"a {text}", labels={text: text})
+    for escaped in (False, True):
+        lines = format_csv_lines([record], {"c<::>1": {"m": -0.5}}, escape_formulas=escaped)
+        (row,) = csv.DictReader("".join(lines).splitlines(keepends=True))
+        shown = f"'{text}" if escaped else text
+        assert row["question"] == row[shown] == shown
+        assert row["answer"] == f"a {text}"
+        assert row["m"] == "-0.5", "a number is not a text"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -443,6 +456,7 @@ def test_csv_is_as_rfc_4180_says(export: Callable[..., Path]) -> None:
         ({"tasks": Path("x")}, "task.tasks needs task.subtask"),
         ({"format": "trec", "tag": "a b"}, "task.tag='a b': the name of a TREC run has no blanks"),
         ({"format": "trec", "tag": ""}, "the name of a TREC run has no blanks"),
+        ({"escape_formulas": True}, "task.escape_formulas is for task.format=csv"),
         ({"format": "csv", "contexts": "hits"}, "task.contexts is for"),
     ],
 )
