@@ -45,6 +45,9 @@ _PAGE = "mlflow.experimentKind"
 _PARAMETER_BATCH = 100
 _METRIC_BATCH = 1000
 
+_NAME_LENGTH = 250
+"""The longest name of a run; a database other than SQLite refuses longer ones."""
+
 limit_logs(logging.WARNING, "alembic", "mlflow")
 limit_logs(logging.CRITICAL, "mlflow.store.db.utils")  # it logs, with a traceback, what it raises
 
@@ -177,7 +180,8 @@ class Experiment:
         """Create a run, and return its id. `started` is in milliseconds since the epoch."""
         keys = make_keys(tags)
         clipped = {keys[name]: clip_text(value, 5000) for name, value in tags.items()}
-        return str(self.client.create_run(self.id, started, clipped, name).info.run_id)
+        short_name = clip_text(name, _NAME_LENGTH)
+        return str(self.client.create_run(self.id, started, clipped, short_name).info.run_id)
 
     def find_runs(self, tags: Mapping[str, str]) -> list[str]:
         """Return the ids of the runs with these tags, newest first."""

@@ -34,6 +34,10 @@ _NOT_IN_NAMES = (*OPERATIONAL, "task", "dataset", "plugins")
 
 _NAME_LENGTH = 120
 
+# The most that MLflow takes
+_DATASET_NAME_LENGTH = 500
+_DATASET_SOURCE_LENGTH = 16_000
+
 
 def name_run(folder: Path, config: Mapping[str, Any]) -> str:
     """Return the name of a run: a cell's factors (`mmr bm25`), or a single run's overrides.
@@ -80,9 +84,9 @@ def describe_dataset(
         return {}
     source = {"uri": str(config["dataset"].get("path") or name), **config["dataset"]}
     return {
-        "name": name,
+        "name": clip_text(name, _DATASET_NAME_LENGTH),
         "digest": fingerprint[:12],  # MLflow takes 36 characters, and shows them
-        "source": redact(json.dumps(source, default=str)),
+        "source": clip_text(redact(json.dumps(source, default=str)), _DATASET_SOURCE_LENGTH),
         "profile": json.dumps(dict(counts)),
     }
 

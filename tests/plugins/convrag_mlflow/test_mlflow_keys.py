@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from convrag_mlflow.keys import MAX_LENGTH, make_keys
+from convrag_mlflow.run_data import describe_dataset
 from mlflow_database import copy_database, read_runs
 from tasks import run_here
 
@@ -120,6 +121,22 @@ def test_values_and_tags_are_logged_under_such_keys(here: Path) -> None:
     }
     assert run["metrics"]["sales/nDCG_at_5"] == 0.5
     assert run["steps"] == [(1, 0.25), (2, 1.0)]
+
+
+def test_long_names_of_runs_and_data_sets_are_cut(here: Path) -> None:
+    """PostgreSQL refuses a longer name of a run, and MLflow a longer name of a data set."""
+    from convrag_mlflow.experiment import Experiment
+
+    experiment = Experiment(f"sqlite:///{here}/outputs/mlflow.db", "convrag")
+    run_id = experiment.create_run("n" * 400, {"convrag.kind": "run"})
+    paths = [f"/data/{number}/{'x' * 200}" for number in range(1000)]
+    settings = {"_option_": "documents", "domain": "d" * 600, "path": paths}
+    dataset = describe_dataset({"dataset": settings}, "f00d" * 4, {"turns": 1})
+    experiment.log_datasets(run_id, [dataset])
+    (run,) = read_runs(here)
+    assert len(run["tags"]["mlflow.runName"]) == 250
+    ((name, *_),) = run["datasets"]
+    assert len(name) == 500
 
 
 def test_a_cell_that_mlflow_refuses_keeps_neither_the_parent_nor_the_others_open(
