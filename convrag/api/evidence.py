@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convrag.api.passages import Passage
+from convrag.api.printable import format_evidence_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +54,7 @@ class Evidence:
 
     items: tuple[EvidenceItem, ...] = ()
     trace: Mapping[str, Any] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """Show the passages in a notebook."""
+        return format_evidence_html(self)

@@ -3,8 +3,8 @@
 Data sets, replies and plugins of others may contain any character. A terminal obeys some of them:
 escape sequences write to the clipboard or paint over earlier text, a lone carriage return
 overwrites a line, and bidirectional controls show code in another order than it has. A notebook
-shows HTML: tables of texts, and the record of a turn (whose class imports this module, and not the
-other way round).
+shows HTML: tables of texts, and rewrites, evidence and records (whose classes import this module,
+and not the other way round).
 """
 
 import re
@@ -109,6 +109,21 @@ def format_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Ht
     return Html(f"<table>{html}</table>")
 
 
+def format_rewrite_html(rewrite: Any) -> str:
+    """Format a rewrite: its queries, why it fell back, and how they were made."""
+    about = Html("")
+    if rewrite.fallback:
+        about = format_table((), [("Fell back", rewrite.fallback)])
+    return f"<div>{_format_queries(rewrite.queries)}{about}{_format_trace(rewrite.trace)}</div>"
+
+
+def format_evidence_html(evidence: Any) -> str:
+    """Format evidence: its passages as the model sees them, and what was left out or saved."""
+    count = _count_passages(len(evidence.items))
+    passages = _format_passages(evidence.items)
+    return f"<div><p>{count}</p>{passages}{_format_trace(evidence.trace)}</div>"
+
+
 def format_record_html(record: Any) -> str:
     """Format a record: question, answer, queries, the passages that the model saw, and problems.
 
@@ -128,6 +143,13 @@ def format_record_html(record: Any) -> str:
         f"<details><summary>{summary}; {len(record.hits)} retrieved</summary>{passages}</details>"
     )
     return f"<div>{format_table((), about)}{_format_queries(record.queries)}{details}</div>"
+
+
+def _format_trace(trace: Mapping[str, Any]) -> str:
+    """Format a trace as a table that opens with a click; empty if there is none."""
+    if not trace:
+        return ""
+    return f"<details><summary>Trace</summary>{format_table((), trace.items())}</details>"
 
 
 def _count_passages(number: int) -> str:

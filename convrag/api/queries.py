@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from convrag.api.passages import Hit
+from convrag.api.printable import format_rewrite_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,10 @@ class Rewrite:
     def text(self) -> str:
         """The text of the first query."""
         return self.queries[0].text
+
+    def _repr_html_(self) -> str:
+        """Show the queries in a notebook."""
+        return format_rewrite_html(self)
 
 
 @dataclass(frozen=True, slots=True)

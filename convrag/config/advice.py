@@ -17,6 +17,9 @@ from convrag.registry.values import check_value
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf|nan"
 _NOT_A_NAME = re.compile(rf"{_NUMBER}|null|true|false", re.IGNORECASE)
 
+MAX_KEY_BYTES = 255
+"""The longest key; Hydra looks for a file of that name, and file systems take no longer ones."""
+
 
 def check_choices(overrides: Iterable[str], registry: Registry) -> None:
     """Raise ConfigError for an override that does not choose one option of a group.
@@ -27,6 +30,11 @@ def check_choices(overrides: Iterable[str], registry: Registry) -> None:
         key, equals, value = override.lstrip("+").partition("=")
         if not key:
             raise ConfigError(f"{override}: {advise(override, registry)}")
+        if len(key.encode()) > MAX_KEY_BYTES:
+            raise ConfigError(
+                f"{key[:40]}...: a key has at most {MAX_KEY_BYTES} characters, and this one has "
+                f"{len(key)}"
+            )
         if override.startswith("+") and key in GROUPS:
             raise ConfigError(f"{override}: a {key} is chosen without a plus: {key}={value}")
         if equals and key in PRESETS and not override.startswith("+"):

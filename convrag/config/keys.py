@@ -60,6 +60,7 @@ def check_keys(
             raise explain_unknown_setting(str(key))
         if key in GROUPS:
             for place, node in list_stages(str(key), value):
+                _refuse_unchosen(place, str(key), node)
                 _check_stage(place, str(key), node, registry, choices)
         else:
             _check_section(str(key), value)
@@ -79,6 +80,17 @@ def list_stages(group: str, node: Any) -> list[tuple[str, Any]]:
     if not isinstance(node, Mapping):
         return []
     return [(f"{group}.{name}", inner) for name, inner in node.items()]
+
+
+def _refuse_unchosen(place: str, group: str, node: Any) -> None:
+    """Raise ConfigError where a group of several options has an entry that chooses none."""
+    is_option = isinstance(node, Mapping) and OPTION_KEY in node
+    if group in SEVERAL and not is_option:
+        name = place.partition(".")[2]
+        raise ConfigError(
+            f"{place}: this chooses no option of {group}: {group}=[...,{name}] does, or a YAML "
+            f"file that begins with '# @package {group}.<name>'"
+        )
 
 
 def _check_section(key: str, value: Any) -> None:

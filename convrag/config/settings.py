@@ -70,7 +70,9 @@ class SweepSettings:
     baseline: str | None = _setting(
         None, "overrides of the cell to compare with: rewriter=none+ranker=bm25"
     )
-    sample: int | None = _setting(None, "only so many cells of a grid, drawn at random")
+    sample: Annotated[int, Ge(1)] | None = _setting(
+        None, "only so many cells of a grid, drawn at random"
+    )
     seed: int = _setting(0, "of that draw")
 
     def __post_init__(self) -> None:

@@ -11,4 +11,5 @@ is run once.
 * `cell`: runs one cell, and notes how it ended in its folder.
 * `sweep_file`: the files of a grid's folder.
 * `grid_result`: a grid read from its folder.
+* `leaderboard_html`: its leaderboard as a table for notebooks.
 """

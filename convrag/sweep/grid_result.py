@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag.api.errors import DataError, MissingExtra
-from convrag.api.printable import format_table, format_text
+from convrag.api.printable import Html, format_table, format_text
 from convrag.config.command import read_place
+from convrag.sweep.leaderboard_html import format_leaderboard
 from convrag.sweep.sweep_file import CELL_FILE, read_all_scores, read_json, read_sweep
 
 if TYPE_CHECKING:
@@ -65,6 +66,16 @@ class GridResult:
         return list(dict.fromkeys(measure for cell in self.cells for measure in cell.scores))
 
     def _repr_html_(self) -> str:
+        """Show the leaderboard in a notebook, and the cells below it."""
+        about = format_text(f"{self.folder.name}: {len(self.cells)} cells")
+        board = format_leaderboard(self.folder)
+        cells = self._format_cells()
+        if board:
+            cells = Html(f"<details><summary>All measures of all cells</summary>{cells}</details>")
+        return f"<div><p>{about}</p>{board}{cells}</div>"
+
+    def _format_cells(self) -> Html:
+        """Format a table of the cells, in their own order, without those that repeat another."""
         measures = self._list_measures()
         rows = []
         for cell in self.cells:
@@ -72,8 +83,7 @@ class GridResult:
                 scores = {name: f"{value:.4f}" for name, value in cell.scores.items()}
                 shown = [scores.get(name, "") for name in measures]
                 rows.append((cell.name, cell.state, *shown))
-        about = format_text(f"{self.folder.name}: {len(self.cells)} cells")
-        return f"<div><p>{about}</p>{format_table(('Cell', 'State', *measures), rows)}</div>"
+        return format_table(("Cell", "State", *measures), rows)
 
 
 def read_grid(folder: Path | str) -> GridResult:

@@ -2,6 +2,7 @@
 
 * `task`: `task=compare`.
 * `find_runs`, `run_result`: the finished runs that are compared, each with its scores by turn.
+* `mlflow_runs`: runs and grids that are given by their ids in MLflow.
 * `grid_report`: the comparison of a grid's cells, after the grid.
 * `report`: the report of a comparison: its measures, files, plots and numbers.
 * `baseline`: the run that all others are compared with.
@@ -11,6 +12,7 @@
 * `factors`, `factor_effects`: the overrides in which runs differ, and the effect of each.
 * `leaderboard`: the means of each run, and differences to the baseline.
 * `leaderboard_files`: leaderboard.md and leaderboard.csv.
+* `leaderboard_latex`: leaderboard.tex, for papers.
 * `costs_files`: costs.md and costs.csv: times, calls, tokens and costs.
 * `effects_file`: effects.md: the measures that each factor moves.
 * `tables`: tables as Markdown and CSV, and the formats of numbers in them.

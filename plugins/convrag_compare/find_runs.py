@@ -1,4 +1,4 @@
-"""Finds finished runs by a folder, a glob, or the folder of a grid."""
+"""Finds finished runs by a folder, a glob, the folder of a grid, or an id in MLflow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,22 +10,31 @@ from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.grids import CELL_FILE, read_json, read_sweep
 from convrag.sdk.tasks.runs import MANIFEST, read_choices, read_hydra_config, read_overrides
 from convrag_compare.factors import find_factors, get_levels, parse_overrides
+from convrag_compare.mlflow_runs import download_runs, is_mlflow_id
 from convrag_compare.run_result import RunResult, read_run_result
 
 
-def find_runs(runs: Sequence[str]) -> list[RunResult]:
+def find_runs(
+    runs: Sequence[str], downloads: Path = Path("mlflow"), tracking_uri: str = ""
+) -> list[RunResult]:
     """Find and read runs, in the order given.
 
     Runs of the same experiment with the same scores count once.
 
     Args:
-        runs: folders of runs or grids, or globs of such folders.
+        runs: folders of runs or grids, globs of such folders, or ids of runs or grids in MLflow.
+        downloads: the folder for the files of runs in MLflow.
+        tracking_uri: MLflow's tracking address.
 
     Raises:
         ConfigError: a text is none of these, or names no finished run.
+        MissingExtra: MLflow is needed and not installed.
         DataError: a file of a run is broken.
     """
-    folders = list(dict.fromkeys(folder for run in runs for folder in _find_folders(run)))
+    found: dict[Path, None] = {}
+    for run in runs:
+        found |= dict.fromkeys(_find_folders(run, downloads, tracking_uri))
+    folders = list(found)
     results = {}
     for folder, name in zip(folders, _find_shortest_names(folders), strict=True):
         results[folder] = read_run_result(folder, name, parse_overrides(read_overrides(folder)))
@@ -53,17 +62,19 @@ def name_runs(results: Sequence[RunResult], names: Sequence[str]) -> list[RunRes
     ]
 
 
-def _find_folders(run: str) -> list[Path]:
+def _find_folders(run: str, downloads: Path, tracking_uri: str) -> list[Path]:
     path = Path(run).expanduser().absolute()
     if path.exists():
         matches = [path]
     else:
         matches = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
     found = [folder for match in matches for folder in _list_runs(match)]
+    if not matches and is_mlflow_id(run):
+        found = list(download_runs(run, downloads, tracking_uri))
     if not found:
         raise ConfigError(
             f"task.runs: {run!r} is not a finished run. Give folders that hold a metrics.json, "
-            "folders of grids, or globs of such: "
+            "folders of grids, globs of such, or ids of runs in MLflow: "
             "task.runs=[outputs/2025-01-31/12-00-00-abc,...]"
         )
     return found

@@ -16,6 +16,7 @@ from convrag_compare.leaderboard_files import (
     format_row_labels,
     list_findings,
 )
+from convrag_compare.leaderboard_latex import format_latex_table
 from convrag_compare.plots.plot_files import draw_plots
 from convrag_compare.run_result import RunResult
 
@@ -28,6 +29,7 @@ def compare_runs(
     baseline: RunResult | None,
     folder: Path,
     *,
+    columns: Sequence[str] = (),
     remarks: Sequence[str] = (),
     notes: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
@@ -40,12 +42,17 @@ def compare_runs(
             main measures of the runs' metrics.
         baseline: the run to compare with, if any.
         folder: the folder of the grid, or of the task that compares.
+        columns: the measures and factors of leaderboard.tex; by default, all that are compared.
+            Runs are compared by these measures, too.
         remarks: further lines of the report.
         notes: further lines of leaderboard.md.
         states: how each cell of a grid ended, by name, "reused" among them; None for runs that do
             not belong to a grid.
     """
-    board = build_leaderboard(results, _choose_metrics(results, metrics), baseline)
+    chosen = _choose_metrics(results, metrics)
+    measured = {name for result in results for name in result.overall}
+    chosen += [name for name in columns if name in measured and name not in chosen]
+    board = build_leaderboard(results, chosen, baseline)
     lines = [*remarks, *list_findings(board)]
     (folder / "effects.md").unlink(missing_ok=True)  # an earlier report's; this one may have none
     lines += draw_plots(board, folder)
@@ -54,6 +61,7 @@ def compare_runs(
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
     files = {
         **format_leaderboard_files(board, notes),
+        "leaderboard.tex": format_latex_table(board, columns),
         **format_effects_file(board),
         **format_costs_files(board),
     }

@@ -6,6 +6,7 @@
 * `database`: MLflow's database, whose tables one process at a time makes.
 * `experiment`: the runs of an experiment.
 * `grid_runs`: a grid's parent run, and the runs of its cells.
+* `keys`: names of parameters, metrics and tags in forms that MLflow takes.
 * `run_data`: names, parameters, metrics, tags and data sets of runs.
 * `stage_options`: the options of stages, as names and tags show them.
 * `turn_trace`: turns as traces, stored until a run's end, or written in a thread.

@@ -33,6 +33,11 @@ def find_problem() -> str:
     return f"not installed: {', '.join(absent)} (pip install {' '.join(absent)})"
 
 
+def is_refusal(error: Exception) -> bool:
+    """Whether MLflow refuses a name or a value, so that the same attempt would fail again."""
+    return getattr(error, "error_code", "") == "INVALID_PARAMETER_VALUE"
+
+
 class Connection:
     """An experiment at a tracking address; can be used from any thread.
 

@@ -18,6 +18,7 @@ from convrag.sdk.tasks.runs import list_run_files
 from convrag.sdk.tasks.scores import describe_gaps
 from convrag_mlflow.addresses import redact_uri, resolve_uri
 from convrag_mlflow.database import exclusive_database
+from convrag_mlflow.keys import make_keys
 from convrag_mlflow.run_data import (
     clip_text,
     describe_dataset,
@@ -43,6 +44,9 @@ _PAGE = "mlflow.experimentKind"
 # The most that MLflow takes at once
 _PARAMETER_BATCH = 100
 _METRIC_BATCH = 1000
+
+_NAME_LENGTH = 250
+"""The longest name of a run; a database other than SQLite refuses longer ones."""
 
 limit_logs(logging.WARNING, "alembic", "mlflow")
 limit_logs(logging.CRITICAL, "mlflow.store.db.utils")  # it logs, with a traceback, what it raises
@@ -152,7 +156,8 @@ class Experiment:
         self.client.set_tag(run_id, STATE, summary.state)
         self.client.set_tag(run_id, GAPS, clip_text(describe_gaps(summary), 5000))
         if files:
-            for path in [*list_run_files(folder), *folder.glob("convrag.log")]:
+            written_by_hydra = sorted(folder.glob(".hydra/*.yaml"))
+            for path in [*list_run_files(folder), *folder.glob("convrag.log"), *written_by_hydra]:
                 within = path.relative_to(folder).parent.as_posix()
                 self.client.log_artifact(run_id, str(path), None if within == "." else within)
         status = "FAILED" if summary.state == "failed" else "FINISHED"
@@ -173,8 +178,10 @@ class Experiment:
 
     def create_run(self, name: str, tags: Mapping[str, str], started: int | None = None) -> str:
         """Create a run, and return its id. `started` is in milliseconds since the epoch."""
-        clipped = {key: clip_text(value, 5000) for key, value in tags.items()}
-        return str(self.client.create_run(self.id, started, clipped, name).info.run_id)
+        keys = make_keys(tags)
+        clipped = {keys[name]: clip_text(value, 5000) for name, value in tags.items()}
+        short_name = clip_text(name, _NAME_LENGTH)
+        return str(self.client.create_run(self.id, started, clipped, short_name).info.run_id)
 
     def find_runs(self, tags: Mapping[str, str]) -> list[str]:
         """Return the ids of the runs with these tags, newest first."""
@@ -188,13 +195,15 @@ class Experiment:
         parameters: Mapping[str, str] | None = None,
         metrics: list[tuple[str, float, int]] | None = None,
     ) -> None:
-        """Log parameters and metrics (name, value, step) in batches."""
+        """Log parameters and metrics (name, value, step) in batches, under keys of `make_keys`."""
+        keys = make_keys(parameters or ())
         params: list[Any] = [
-            Param(key[:250], clip_text(value, 6000)) for key, value in (parameters or {}).items()
+            Param(keys[name], clip_text(value, 6000)) for name, value in (parameters or {}).items()
         ]
         now = int(time.time() * 1000)
+        keys = make_keys(name for name, _, _ in metrics or ())
         values: list[Any] = [
-            Metric(name[:250], value, now, step) for name, value, step in metrics or []
+            Metric(keys[name], value, now, step) for name, value, step in metrics or ()
         ]
         for start in range(0, len(params), _PARAMETER_BATCH):
             self.client.log_batch(run_id, params=params[start : start + _PARAMETER_BATCH])

@@ -2,9 +2,12 @@
 
 from collections import Counter
 
+from mlflow.exceptions import MlflowException
+
 from convrag.sdk.tasks.grids import METRICS_FILE
 from convrag.sdk.tasks.scores import read_summary
 from convrag.sdk.types import Cell, Sweep
+from convrag_mlflow.connection import is_refusal
 from convrag_mlflow.experiment import CELL, KIND, PARENT, STATE, SWEEP, Experiment
 from convrag_mlflow.run_data import (
     clip_text,
@@ -51,15 +54,29 @@ class GridRuns:
         self.experiment.log_values(self.experiment.create_run(name, tags), parameters=factors)
 
     def finish(self) -> None:
-        """Complete the runs of the cells, log the grid's reports to the parent run, and end it."""
+        """Complete the runs of the cells, log the grid's reports to the parent run, and end it.
+
+        A cell that MLflow refuses does not keep the others from being logged.
+
+        Raises:
+            MlflowException: MLflow has refused something; the rest is logged.
+        """
         if self.sweep.interrupted:  # at once: the process may be ended before the rest is logged
             for run_id in self._find_parents():
                 self.client.set_terminated(run_id, "KILLED")
+        refusals = []
         for cell in self.sweep.cells:
-            self._complete_cell(cell)
+            try:
+                self._complete_cell(cell)
+            except MlflowException as error:
+                if not is_refusal(error):
+                    raise  # a server that is gone would be waited for with every cell
+                refusals.append(error)
         for run_id in self._find_parents():
             self._log_reports(run_id)
             self._log_states(run_id)
+        if refusals:
+            raise refusals[0]
 
     def _log_reports(self, run_id: str) -> None:
         """Log the files in the grid's folder, which is gone if no cell was begun."""
@@ -136,7 +153,12 @@ class GridRuns:
         for override in cell.overrides:
             name, _, value = override.partition("=")
             factors[name] = value
-        self.experiment.log_values(run_id, parameters=factors)
+        try:
+            self.experiment.log_values(run_id, parameters=factors)
+        except MlflowException as error:
+            if is_refusal(error):
+                self.client.set_terminated(run_id, "FAILED")
+            raise
         return run_id
 
     def _find_parents(self) -> list[str]:

@@ -1,7 +1,6 @@
 """A run in MLflow as plain names and values: its name, parameters, metrics, tags and data set."""
 
 import json
-import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -20,7 +19,6 @@ from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
 from convrag.sdk.types import Sweep, Usage
 from convrag_mlflow.stage_options import list_options
 
-_FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = (
     "convrag",
     "hydra-core",
@@ -35,6 +33,10 @@ _NOT_IN_NAMES = (*OPERATIONAL, "task", "dataset", "plugins")
 """Beginnings of overrides that a name leaves out; the data set comes first in it anyway."""
 
 _NAME_LENGTH = 120
+
+# The most that MLflow takes
+_DATASET_NAME_LENGTH = 500
+_DATASET_SOURCE_LENGTH = 16_000
 
 
 def name_run(folder: Path, config: Mapping[str, Any]) -> str:
@@ -82,9 +84,9 @@ def describe_dataset(
         return {}
     source = {"uri": str(config["dataset"].get("path") or name), **config["dataset"]}
     return {
-        "name": name,
+        "name": clip_text(name, _DATASET_NAME_LENGTH),
         "digest": fingerprint[:12],  # MLflow takes 36 characters, and shows them
-        "source": redact(json.dumps(source, default=str)),
+        "source": clip_text(redact(json.dumps(source, default=str)), _DATASET_SOURCE_LENGTH),
         "profile": json.dumps(dict(counts)),
     }
 
@@ -134,7 +136,7 @@ def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
     for position, part in summary.slices.get("turn", {}).items():
         for name, value in part.scores.items():
             metrics.append((f"by_turn/{name}", value, int(position)))
-    return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in metrics]
+    return metrics
 
 
 def _list_usage(summary: RunSummary) -> dict[str, float]:

@@ -13,7 +13,7 @@ from convrag.sdk.files import writing
 from convrag.sdk.output.turn_spans import TurnTrace
 from convrag.sdk.types import Sweep
 from convrag_mlflow.addresses import make_folder, redact_uri, resolve_uri
-from convrag_mlflow.connection import MODULES, Connection, find_problem
+from convrag_mlflow.connection import MODULES, Connection, find_problem, is_refusal
 from convrag_mlflow.stage_options import describe_options
 from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, make_trace
 
@@ -225,6 +225,8 @@ class MlflowTracker(Tracker):
     def _explain(self, error: Exception) -> str:
         """Return a line for the user that says why something is not logged."""
         reason = self._connection.explain(error)
+        if is_refusal(error):
+            return f"Not logged to MLflow, or not all: {reason}."
         return f"Not logged to MLflow: {reason}. The same command again logs it."
 
 

@@ -21,6 +21,7 @@ Formats:
 * `export_csv`: CSV, a row for each turn.
 * `export_inspectorraget`: the JSON of IBM's InspectorRAGet.
 * `export_mtrag`: MTRAG's predictions.
+* `export_samples`: samples of RAGAS, and test cases of DeepEval.
 * `export_submission`: submissions to SemEval-2026 task 8.
 """
 
@@ -56,7 +57,8 @@ def convrag_register(register: Register) -> None:
         "task",
         "export",
         "convrag_tasks.export:ExportTask",
-        "Write a finished run for others to read: MTRAG, InspectorRAGet, BEIR, TREC or CSV.",
+        "Write a finished run for other tools, such as MTRAG's scripts, RAGAS, DeepEval, BEIR or "
+        "TREC.",
     )
     register(
         "task",

@@ -15,41 +15,50 @@ from convrag.sdk.files import open_atomically
 if TYPE_CHECKING:
     from convrag_tasks.run_records import ExportInputs
 
-Format = Literal["mtrag", "inspectorraget", "beir", "trec", "csv"]
+Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "trec", "csv"]
 
-_FORMATS: Mapping[str, Format] = {
-    **dict.fromkeys(("compare", "measures"), "inspectorraget"),
-    **dict.fromkeys(("subtask", "tasks", "contexts"), "mtrag"),
-    "queries": "beir",
-    "tag": "trec",
+_FORMATS: Mapping[str, tuple[Format, ...]] = {
+    "compare": ("inspectorraget",),
+    "measures": ("inspectorraget",),
+    "subtask": ("mtrag",),
+    "tasks": ("mtrag",),
+    "contexts": ("mtrag", "ragas", "deepeval"),
+    "samples": ("ragas", "deepeval"),
+    "queries": ("ragas", "deepeval", "beir"),
+    "tag": ("trec",),
+    "escape_formulas": ("csv",),
 }
-"""Parameter -> the one format that it is for."""
+"""Parameter -> the formats that it is for."""
 
 
 @dataclass(kw_only=True, eq=False)
 class ExportTask(Task):
-    """Write a finished run for others to read: MTRAG, InspectorRAGet, BEIR, TREC or CSV.
+    """Write a finished run for other tools, such as MTRAG's scripts, RAGAS, DeepEval, BEIR or TREC.
 
     mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker
-    read; inspectorraget is the JSON of IBM's InspectorRAGet. For these the data set must be that of
-    the run. beir writes the data set; with task.records, its questions are those of the run.
-    docs/metrics.md says where the formats are from.
+    read; inspectorraget is the JSON of IBM's InspectorRAGet. For these, and for references in ragas
+    and deepeval, the data set must be that of the run. beir writes the data set; with task.records,
+    its questions are those of the run. docs/metrics.md says where the formats are from.
 
     Args:
         records: the folder of the run.
         path: the file or folder to write. A file appears whole, in place of one that is there; a
             folder must be new.
-        format: mtrag (JSONL), inspectorraget (JSON), trec (a run, six columns), csv (a row for each
-            turn), or beir (a folder).
-        contexts: mtrag: the passages that are the turn's contexts: evidence (what the answer
-            was given) or hits (the ranking), at most 10.
+        format: mtrag or ragas (JSONL), inspectorraget or deepeval (JSON), trec (a run, six
+            columns), csv (a row for each turn), or beir (a folder).
+        contexts: mtrag, ragas, deepeval: the passages that are the turn's contexts: evidence (what
+            the answer was given) or hits (the ranking); in mtrag at most 10.
         subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference
             (B: the answer, and the task's own passages) or rag (C: the answer, and what it was
             given).
         tasks: mtrag: the benchmark's file of tasks; only these turns are written, with the file's
             input and Collection.
-        queries: beir: rewritten (the query that can be understood by itself) or asked.
+        samples: ragas, deepeval: a sample for each of the turns, or of the conversations.
+        queries: ragas, deepeval, beir: rewritten (the query that can be understood by itself) or
+            asked.
         tag: trec: the name of the run, its last column.
+        escape_formulas: csv: write an apostrophe before texts that a spreadsheet would compute (=,
+            +, -, @, tab).
         compare: inspectorraget: folders of further runs over the same turns, which become further
             models.
         measures: inspectorraget: only these, as numbers, and only the turns that have all of them.
@@ -68,16 +77,23 @@ class ExportTask(Task):
     contexts: Literal["evidence", "hits"] = "evidence"
     subtask: Literal["retrieval", "reference", "rag"] | None = None
     tasks: Path | None = None
+    samples: Literal["turns", "conversations"] = "turns"
     queries: Literal["rewritten", "asked"] = "rewritten"
     tag: str = "convrag"
+    escape_formulas: bool = False
     compare: list[Path] | None = None
     measures: list[str] | None = None
 
     def __post_init__(self) -> None:
-        for name, format in _FORMATS.items():
+        for name, formats in _FORMATS.items():
             is_given = getattr(self, name) != getattr(ExportTask, name)
-            if is_given and self.format != format:
-                raise ConfigError(f"task.{name} is for task.format={format}, not for {self.format}")
+            if is_given and self.format not in formats:
+                wanted = " or ".join(f"task.format={format}" for format in formats)
+                raise ConfigError(f"task.{name} is for {wanted}, not for {self.format}")
+        if self.samples == "conversations" and self.queries == "asked":
+            raise ConfigError(
+                "task.queries is for task.samples=turns: conversations have the user's words"
+            )
         if self.format == "mtrag" and self.path.suffix != ".jsonl":
             raise ConfigError(
                 f"task.path={self.path}: MTRAG's format checker wants a name that ends in .jsonl"
@@ -110,7 +126,8 @@ class ExportTask(Task):
             from convrag_tasks.export_csv import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
 
-            return format_csv_lines(inputs.records, read_run_scores(inputs.folder))
+            scores = read_run_scores(inputs.folder)
+            return format_csv_lines(inputs.records, scores, escape_formulas=self.escape_formulas)
         if self.format == "trec":
             from convrag.sdk.tasks.runs import format_trec_lines
 
@@ -119,6 +136,8 @@ class ExportTask(Task):
             ]
         elif self.format == "mtrag":
             lines = self._format_mtrag(inputs)
+        elif self.format in ("ragas", "deepeval"):
+            lines = self._format_samples(inputs)
         else:
             from convrag_tasks.export_inspectorraget import format_inspector_lines
 
@@ -127,6 +146,22 @@ class ExportTask(Task):
                 folders, inputs.turns, self.measures or (), inputs.remarks
             )
         return (f"{line}\n" for line in lines)
+
+    def _format_samples(self, inputs: ExportInputs) -> Iterable[str]:
+        from convrag_tasks import export_samples
+
+        records = inputs.answered
+        if self.samples == "turns":
+            format_turns = export_samples.format_deepeval_turns
+            if self.format == "ragas":
+                format_turns = export_samples.format_ragas_turns
+            references = inputs.find_references(records)
+            return format_turns(records, references, self.contexts, self.queries)
+        if self.format == "ragas":
+            return export_samples.format_ragas_conversations(records, inputs.histories)
+        return export_samples.format_deepeval_conversations(
+            records, inputs.histories, self.contexts
+        )
 
     def _format_mtrag(self, inputs: ExportInputs) -> Iterable[str]:
         from convrag_tasks.export_mtrag import format_mtrag_lines

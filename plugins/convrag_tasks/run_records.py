@@ -1,6 +1,6 @@
 """The records and scores of a finished run, and the turns of a data set by id."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from omegaconf import DictConfig
 
-from convrag import ConfigError, Conversation, DataError, Dataset, Turn, TurnRecord
+from convrag import ConfigError, Conversation, DataError, Dataset, Passage, Turn, TurnRecord
 from convrag.sdk.tasks.runs import read_records, read_scores
 from convrag.sdk.tasks.scores import read_summary
 
@@ -113,6 +113,14 @@ class ExportInputs:
         return records
 
     @cached_property
+    def answered(self) -> list[TurnRecord]:
+        """The records of turns that did not fail. Raises DataError where there are none."""
+        answered = [record for record in self.records if not record.error]
+        if not answered:
+            raise DataError("every turn of this run failed: nothing is written", path=self.folder)
+        return answered
+
+    @cached_property
     def dataset(self) -> Dataset:
         """The data set that the command names."""
         from convrag.sdk.tasks.turns import Wiring
@@ -136,3 +144,52 @@ class ExportInputs:
                     path=self.folder,
                 )
         return self.all_turns
+
+    @property
+    def histories(self) -> Mapping[str, Sequence[Turn]]:
+        """Conversation id -> the turns that the data set gives before the first that is asked."""
+        conversations = [place.conversation for place in self.all_turns.values()]
+        return {each.id: each.history for each in conversations if each.history}
+
+    def find_references(self, records: Sequence[TurnRecord]) -> dict[str, list[Passage]]:
+        """Find the relevant passages of turns, by turn id; a turn without any is left out.
+
+        They are the passages with texts that the data set names for a turn, or else those of its
+        relevance judgements.
+
+        Raises:
+            DataError: a judged turn is not in the data set.
+        """
+        found: dict[str, list[Passage]] = {}
+        judged: dict[str, list[str]] = {}
+        for record in records:
+            if not record.gold and not record.reference:
+                continue
+            named = self.turns[record.turn_id].turn.passages
+            if any(passage.text for passage in named):
+                found[record.turn_id] = list(named)
+            else:
+                judged[record.turn_id] = [id for id, grade in record.gold.items() if grade > 0]
+        passages = self._read_passages(judged)
+        for turn_id, ids in judged.items():
+            relevant = [passages[id] for id in ids if id in passages]
+            if relevant:
+                found[turn_id] = relevant
+        return found
+
+    def _read_passages(self, judged: Mapping[str, Sequence[str]]) -> dict[str, Passage]:
+        """Read passages from the corpora of turns, id -> passage.
+
+        Args:
+            judged: turn id -> the ids of its passages.
+        """
+        wanted = {id for ids in judged.values() for id in ids}
+        if not wanted:
+            return {}
+        domains = dict.fromkeys(self.turns[turn_id].conversation.domain for turn_id in judged)
+        return {
+            passage.id: passage
+            for domain in domains
+            for passage in self.dataset.corpus(domain)
+            if passage.id in wanted
+        }

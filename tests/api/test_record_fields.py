@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
+from convrag import (
+    Answer,
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    Prompt,
+    Query,
+    Rewrite,
+)
 from convrag.api.answers import PassageSpan, Support
 from convrag.api.records import TurnRecord, Usage
 
@@ -197,3 +208,25 @@ def test_a_passage_that_was_shown_and_not_found_keeps_its_place_in_its_document(
     (item,) = TurnRecord.from_dict(json.loads(json.dumps(record.to_dict()))).evidence.items
     assert item.passage == LEAVE
     assert item.passage.place == "leave.md, 'Leave'"
+
+
+def test_a_notebook_shows_a_rewrite() -> None:
+    queries = (Query("green tea"), Query(HOSTILE, 0.5, search="dense", source="themes"))
+    page = Rewrite(queries, {HOSTILE: 3})._repr_html_()
+    for text in ("green tea", "0.5", "dense", "themes", "Trace"):
+        assert text in page
+    assert "Fell back" not in page
+    assert "<script" not in page
+    assert "Fell back" in Rewrite.of("tea", fallback=HOSTILE)._repr_html_()
+
+
+def test_a_notebook_shows_evidence() -> None:
+    passage = Passage("tea", "Green tea.", HOSTILE)
+    items = [EvidenceItem(n, passage, HOSTILE, hint=n == 2) for n in range(1, 13)]
+    page = Evidence(tuple(items), {"saved": HOSTILE})._repr_html_()
+    assert "12 passages, the first 10" in page
+    assert ">[10]</td>" in page
+    assert ">[11]</td>" not in page
+    assert page.count(">hint</td>") == 1
+    assert "<script" not in page
+    assert "0 passages" in Evidence()._repr_html_()

@@ -1,9 +1,12 @@
 """A key that nothing reads is refused with a guess, wherever it comes from."""
 
+from pathlib import Path
+
 import pytest
 
 from convrag import ConfigError, Pipeline
 from convrag.config.compose import compose, read_settings
+from tasks import run_here
 
 
 @pytest.mark.parametrize(
@@ -93,3 +96,32 @@ def test_what_is_required_is_said_with_what_it_is(overrides: list[str], parts: l
         Pipeline.compose(*overrides)
     for part in parts:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "part"),
+    [
+        ("+store.foo=1", "setting 'store.foo' does not exist"),
+        ("++store.foo=1,2", "setting 'store.foo' does not exist"),
+        ("+store.foo.bar={a: 1}", "setting 'store.foo' does not exist"),
+        ("+sweep.foo=1", "setting 'sweep.foo' does not exist"),
+        ("+sysem=mmr,dhrag", "'sysem' does not exist"),
+        ("+workers.foo=1", "workers="),
+        ("+tracker.foo=1", "parameter 'foo' does not exist"),
+        ("+rewriter.foo=1,2", "parameter 'foo' does not exist"),
+        ("+metrics.foo=1", "metrics.foo: this chooses no option of metrics"),
+        ("++metrics.foo.bar=1,2", "metrics.foo: this chooses no option of metrics"),
+        ("+metrics.ranking.foo=1", "parameter 'foo' does not exist"),
+        ("sweep.sample=-1", "sweep.sample=-1: it must be at least 1"),
+        ("sweep.sample=0", "sweep.sample=0: it must be at least 1"),
+        (f"+{'x' * 256}=1", "xxx...: a key has at most 255 characters, and this one has 256"),
+        (f"+llm.extra.{'x' * 300}=1,2", "xxx...: a key has at most 255 characters"),
+    ],
+)
+def test_a_grid_refuses_it_as_a_run_does(override: str, part: str, tmp_path: Path) -> None:
+    """In one line, before the first cell, and nothing is written."""
+    done = run_here(["-m", "rewriter=last_n,none", "limit=1", "tracker=none", override], tmp_path)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert part in line
+    assert not list(tmp_path.iterdir())

@@ -1,5 +1,7 @@
 """A grid and a run, read from their folders: as objects, as a DataFrame, and in a notebook."""
 
+import csv
+import json
 import sys
 from pathlib import Path
 
@@ -103,3 +105,49 @@ def test_the_scores_of_turns_are_a_dataframe(grid: Path, tmp_path: Path) -> None
         DataError, match="line 1: this is not a line of a run's scores: conversation_id"
     ):
         convrag.read_run(tmp_path).to_dataframe()
+
+
+def test_a_notebook_shows_the_leaderboard(grid: Path) -> None:
+    """The numbers of leaderboard.csv, best first; the cells are below it."""
+    board, _, cells = convrag.read_grid(grid)._repr_html_().partition("<details>")
+    with (grid / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert f">{rows[0]['rewriter']}</td>" in board
+    for row in rows:
+        low, high = float(row["nDCG@5_low"]), float(row["nDCG@5_high"])
+        assert f"{float(row['nDCG@5']):.3f} [{low:.3f}, {high:.3f}]" in board
+    compared = [row for row in rows if row["nDCG@5_p_holm"]]
+    assert compared
+    for row in compared:
+        assert f">{float(row['nDCG@5_p_holm']):.4f}</td>" in board
+    assert "p (Holm)" in board
+    assert "R@10" in cells
+
+
+def test_the_best_and_significant_differences_are_bold_and_hostile_factors_are_text(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sweep.json").write_text(json.dumps({"id": "g", "cells": []}), encoding="utf-8")
+    head = "rewriter,state,m,m_low,m_high,m_difference,m_p_holm\n"
+    lines = (
+        "<script>x</script>,ok,0.5,0.4,0.6,0.25,0.01\n"
+        "b,ok,0.25,,,,\n"
+        "c,failed,,,,,\n"
+        "d,ok,0.25,,,0.125,0.05\n"
+    )
+    path = tmp_path / "leaderboard.csv"
+    path.write_text(head + lines, encoding="utf-8")
+    page = convrag.read_grid(tmp_path)._repr_html_()
+    assert "<script" not in page
+    assert "<b>0.500 [0.400, 0.600]</b>" in page
+    assert "<b>+0.250</b>" in page
+    assert ">+0.125</td>" in page
+    assert page.count("<b>") == 2
+
+
+@pytest.mark.parametrize("text", ["", "a\n1\n", "rewriter,state,m\na,ok\n", "\udcff", "state,\n"])
+def test_a_leaderboard_that_cannot_be_read_is_left_out(text: str, tmp_path: Path) -> None:
+    (tmp_path / "sweep.json").write_text(json.dumps({"id": "g", "cells": []}), encoding="utf-8")
+    data = text.encode("utf-8", "surrogateescape")
+    (tmp_path / "leaderboard.csv").write_bytes(data)
+    assert "p (Holm)" not in convrag.read_grid(tmp_path)._repr_html_()

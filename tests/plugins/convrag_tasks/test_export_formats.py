@@ -1,4 +1,4 @@
-"""BEIR, Hugging Face, SemEval's subtasks, and the tag of TREC runs."""
+"""RAGAS, DeepEval, BEIR, SemEval's subtasks, and the tag of TREC runs."""
 
 import csv
 import json
@@ -19,6 +19,7 @@ from convrag import (
     Hit,
     Passage,
     Query,
+    Turn,
     TurnRecord,
 )
 from convrag.config.compose import compose
@@ -26,6 +27,11 @@ from convrag.run.records import to_json
 from convrag.turn.wiring import Wiring
 from convrag_datasets.beir import BeirDataset
 from convrag_tasks.export import ExportTask
+from convrag_tasks.export_csv import format_csv_lines
+from convrag_tasks.export_samples import (
+    format_deepeval_conversations,
+    format_ragas_conversations,
+)
 
 CONVERSATION = {
     "id": "c",
@@ -140,6 +146,107 @@ def test_the_task_of_a_command(run: Path, files: list[str]) -> None:
 
 def read_lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_sample_of_ragas_for_each_turn(export: Callable[..., Path]) -> None:
+    first, second = read_lines(export("a.jsonl", "task.format=ragas"))
+    assert first == {
+        "user_input": "What is red?",
+        "retrieved_contexts": ["The sky is blue."],
+        "retrieved_context_ids": ["q"],
+        "reference_contexts": ["Rose\nA rose is red."],
+        "reference_context_ids": ["p"],
+        "response": "Roses. [1]",
+        "reference": "A rose.",
+    }
+    assert second["user_input"] == "What is blue?"
+    assert second["reference_context_ids"] == ["q"]
+    hits = ("task.format=ragas", "task.queries=asked", "task.contexts=hits")
+    _, second = read_lines(export("a.jsonl", *hits))
+    assert second["user_input"] == "And blue?"
+    assert second["retrieved_context_ids"] == ["q", "p"]
+
+
+def test_a_sample_of_ragas_for_each_conversation(export: Callable[..., Path]) -> None:
+    path = export("a.jsonl", "task.format=ragas", "task.samples=conversations")
+    (talk,) = read_lines(path)
+    assert talk == {
+        "user_input": [
+            {"content": "What is red?", "type": "human"},
+            {"content": "Roses. [1]", "type": "ai"},
+            {"content": "And blue?", "type": "human"},
+            {"content": "Sky,\nsea.", "type": "ai"},
+        ]
+    }
+
+
+def test_a_test_case_of_deepeval_for_each_turn(export: Callable[..., Path]) -> None:
+    first, second = json.loads(export("a.json", "task.format=deepeval").read_text())
+    assert first == {
+        "name": "c<::>1",
+        "input": "What is red?",
+        "actual_output": "Roses. [1]",
+        "retrieval_context": ["The sky is blue."],
+        "expected_output": "A rose.",
+        "context": ["Rose\nA rose is red."],
+    }
+    assert second["input"] == "What is blue?"
+
+
+def test_a_test_case_of_deepeval_for_each_conversation(export: Callable[..., Path]) -> None:
+    path = export("a.json", "task.format=deepeval", "task.samples=conversations")
+    (talk,) = json.loads(path.read_text())
+    assert talk["name"] == "c"
+    assert [turn["role"] for turn in talk["turns"]] == ["user", "assistant"] * 2
+    assert talk["turns"][3] == {
+        "role": "assistant",
+        "content": "Sky,\nsea.",
+        "retrieval_context": ["The sky is blue."],
+    }
+
+
+def test_given_history_comes_before_the_turns_that_were_asked() -> None:
+    records = [make_record(3, "And green?", "What is green?", "Grass.")]
+    histories = {"c": (Turn("c<::>1", "Red?", "A rose."), Turn("c<::>2", "Blue?"))}
+    texts = ["Red?", "A rose.", "Blue?", "", "And green?", "Grass."]
+    (sample,) = format_ragas_conversations(records, histories)
+    assert [message["content"] for message in json.loads(sample)["user_input"]] == texts
+    (case,) = json.loads("".join(format_deepeval_conversations(records, histories, "evidence")))
+    assert [turn["content"] for turn in case["turns"]] == texts
+
+
+def test_samples_of_a_run_without_references_need_no_data_set(
+    export: Callable[..., Path], run: Path
+) -> None:
+    path = run / "intermediate" / "default.jsonl"
+    path.write_text(f"{to_json(make_record(1, 'Why?', 'Why?', 'So.'))}\n")
+    (sample,) = read_lines(export("a.jsonl", "task.format=ragas", data=()))
+    assert "reference" not in sample
+    assert "reference_contexts" not in sample
+    path.write_text(f"{to_json(make_record(1, 'Why?', 'Why?', 'So.', gold={'p': 1}))}\n")
+    with pytest.raises(DataError, match="the data set has no turn 'c<::>1'"):
+        export("a.jsonl", "task.format=ragas", data=())
+
+
+@pytest.mark.parametrize("format", ["ragas", "deepeval"])
+def test_a_run_whose_turns_all_failed_has_no_samples(
+    format: str, export: Callable[..., Path], run: Path
+) -> None:
+    record = make_record(1, "Why?", "Why?", "", error="no reply")
+    (run / "intermediate" / "default.jsonl").write_text(f"{to_json(record)}\n")
+    with pytest.raises(DataError, match="every turn of this run failed"):
+        export("a.jsonl", f"task.format={format}")
+    assert not (run.parent / "a.jsonl").exists()
+
+
+def test_ragas_and_deepeval_read_the_samples(export: Callable[..., Path]) -> None:
+    """Where they are installed; each brings dozens of libraries."""
+    schema = pytest.importorskip("ragas.dataset_schema")
+    samples = read_lines(export("a.jsonl", "task.format=ragas"))
+    assert all(schema.SingleTurnSample(**sample).response for sample in samples)
+    cases = pytest.importorskip("deepeval.test_case")
+    rows = json.loads(export("a.json", "task.format=deepeval").read_text())
+    assert [cases.LLMTestCase(**row).input for row in rows] == ["What is red?", "What is blue?"]
 
 
 def test_documents_have_a_corpus_and_no_queries(here: Path) -> None:
@@ -317,14 +424,39 @@ def test_csv_is_as_rfc_4180_says(export: Callable[..., Path]) -> None:
     assert data.count(b"\r\n") == 4  # a heading and three rows
 
 
+@pytest.mark.parametrize("text", ["=HYPERLINK(1)", "+1", "-1", "@x", "\t=1", "\n=1"])
+def test_formulas_are_made_harmless_on_request(text: str) -> None:
+    record = make_record(1, text, "Why?", f"a {text}", labels={text: text})
+    for escaped in (False, True):
+        lines = format_csv_lines([record], {"c<::>1": {"m": -0.5}}, escape_formulas=escaped)
+        (row,) = csv.DictReader("".join(lines).splitlines(keepends=True))
+        shown = f"'{text}" if escaped else text
+        assert row["question"] == row[shown] == shown
+        assert row["answer"] == f"a {text}"
+        assert row["m"] == "-0.5", "a number is not a text"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"tag": "x"}, "task.tag is for task.format=trec, not for mtrag"),
-        ({"queries": "asked"}, "task.queries is for task.format=beir, not for mtrag"),
+        (
+            {"queries": "asked"},
+            "task.queries is for task.format=ragas or task.format=deepeval or task.format=beir, "
+            "not for mtrag",
+        ),
+        (
+            {"samples": "conversations"},
+            "task.samples is for task.format=ragas or task.format=deepeval, not for mtrag",
+        ),
+        (
+            {"format": "ragas", "samples": "conversations", "queries": "asked"},
+            "task.queries is for task.samples=turns",
+        ),
         ({"tasks": Path("x")}, "task.tasks needs task.subtask"),
         ({"format": "trec", "tag": "a b"}, "task.tag='a b': the name of a TREC run has no blanks"),
         ({"format": "trec", "tag": ""}, "the name of a TREC run has no blanks"),
+        ({"escape_formulas": True}, "task.escape_formulas is for task.format=csv"),
         ({"format": "csv", "contexts": "hits"}, "task.contexts is for"),
     ],
 )
