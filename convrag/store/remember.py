@@ -334,7 +334,9 @@ def _count_call(
         add_usage(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))
         return
     if isinstance(stage, LLM) and stage.tasks is not None:  # its tokens are words of rules
-        result = replace(result, prompt_tokens=0, completion_tokens=0, cached_tokens=0)
+        result = replace(
+            result, prompt_tokens=0, completion_tokens=0, cached_tokens=0, reasoning_tokens=0
+        )
     add_usage(_compute_usage(result, reused=reused))
     add_reply(arguments["prompt"], result)
     listener = current_listener()
