@@ -120,7 +120,6 @@ class ReplyReader:
         self._waiting: list[str] = []
         self._has_passed_on = False
         self._has_notified = False
-        self._has_restarted = False
         self._length = 0
 
     @property
@@ -229,9 +228,9 @@ class ReplyReader:
         self._first_words = self._first_words or _read_first_words(choice.get("logprobs"))
         delta = choice.get("delta")
         if isinstance(delta, dict):
+            was_closed = self.closed_unopened
             text = self._read_parts(delta)
-            if self.closed_unopened and self._has_passed_on and not self._has_restarted:
-                self._has_restarted = True
+            if self._has_passed_on and self.closed_unopened and not was_closed:
                 notify("The text until here is a thought, which the answer follows", restarts=True)
             self._pass_on(text)
             self._notify_of_thoughts()

@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from convrag.api.completions import Completion, Prompt
 from convrag.api.errors import DataError
@@ -48,7 +49,11 @@ def format_reply(prompt: Prompt, completion: Completion) -> str:
 
     Time and cost are left out, so that the line is the same every time.
     """
-    row = {"key": compute_prompt_key(prompt), "task": prompt.task, "prompt": make_excerpt(prompt)}
+    row: dict[str, Any] = {
+        "key": compute_prompt_key(prompt),
+        "task": prompt.task,
+        "prompt": make_excerpt(prompt),
+    }
     for name in _RECORDED:
         row[name] = getattr(completion, name)
     if completion.finish_reason not in ("", "stop"):
