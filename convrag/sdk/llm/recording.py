@@ -14,7 +14,7 @@ from typing import Any
 from convrag.api.completions import Completion, Prompt
 from convrag.api.errors import DataError
 from convrag.sdk.data.jsonl import read_lines
-from convrag.sdk.llm.thoughts import split_thoughts
+from convrag.sdk.llm.thoughts import separate_thoughts
 from convrag.store.json_text import format_json
 
 _RECORDED = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
@@ -89,10 +89,8 @@ def read_recording(path: Path) -> dict[str, Completion]:
         if row.key in replies:
             raise line.error(f"the prompt {row.key} has a reply already")
         fields = {name: getattr(row, name) for name in (*_RECORDED, *_RECORDED_IF_PRESENT)}
-        if not row.reasoning:  # earlier versions left the thoughts in the text
-            is_cut = row.finish_reason == "length"
-            fields["reasoning"], fields["text"] = split_thoughts(row.text, cut=is_cut)
-        replies[row.key] = Completion(**fields, cost_usd=0.0)
+        # Earlier versions left the thoughts in the text
+        replies[row.key] = separate_thoughts(Completion(**fields, cost_usd=0.0))
     if not replies:
         raise DataError("it holds no reply", path=path)
     return replies

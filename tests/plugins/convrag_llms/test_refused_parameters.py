@@ -147,6 +147,28 @@ def test_a_schema_is_tried_once(server: Server) -> None:
     ]
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize("option", ["openai_compatible"], indirect=True)
+def test_the_preset_of_openai_asks_any_of_its_models(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.address)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
+    effort = "Unrecognized request argument supplied: reasoning_effort"
+    server.plan_replies(
+        make_error(400, effort),
+        make_error(400, MAX_TOKENS, param="max_tokens", code="unsupported_parameter"),
+        make_reply("A dog."),
+    )
+    run = ["generator=direct", "rewriter=none", "tracker=none", "metrics=[]", "limit=1"]
+    done = run_task([*run, "llm=openai", "llm.model=gpt-4.1"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert server.requests[-1]["model"] == "gpt-4.1"
+    assert server.requests[-1]["max_completion_tokens"] == 512
+    assert server.keys[-1] == "Bearer sk-planted-0123456789"
+    assert "gpt-4.1 at http" in done.stderr
+
+
 def test_log_probabilities_go_together() -> None:
     refused = RefusedParameters("m", "")
     assert refused.learn(HttpError(400, "'logprobs' is unsupported"), SENT)
