@@ -158,9 +158,15 @@ export class AnswerView {
     if (event === "begun") this.options.onChange();
     if (event === "busy") this.status.showBusy(data);
     if (event === "stage") this.showStage(data);
-    if (event === "notice") this.status.say(data.text);
+    if (event === "notice") this.note(data);
     if (event === "record") this.finish(data);
     if (event === "piece") this.write(data.text);
+  }
+
+  /** Says what the turn waits for; if it restarts, the text until now is not part of the answer. */
+  note({ text, restarts }) {
+    this.status.say(text);
+    if (restarts) this.written = "";
   }
 
   showStage({ stage, record }) {

@@ -1,9 +1,16 @@
 """Thoughts are separated from a reply, wherever its pieces are cut."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from hypothesis import given, strategies as st
 
-from convrag.sdk.llm.thoughts import ThoughtSplitter, split_thoughts
+from convrag import Completion, Message, Prompt
+from convrag.sdk.llm.thoughts import ThoughtSplitter, separate_thoughts, split_thoughts
+from convrag.store.remember import remember
+from convrag.store.store import Store
+from toys import Says
 
 THOUGHT = "\nThe user asks about towns [2].\nMaybe Deal?\n"
 
@@ -70,3 +77,20 @@ class TestReplyThatMayBeginInsideAThought:
         splitter = ThoughtSplitter(begins_inside=True)
         splitter.expect_text()
         assert splitter.add("Hull") == "Hull"
+
+
+def test_a_reply_of_an_earlier_version_is_separated() -> None:
+    earlier = Completion("<think>Laika?</think>A dog.", completion_tokens=9)
+    assert separate_thoughts(earlier) == replace(earlier, text="A dog.", reasoning="Laika?")
+    assert separate_thoughts(Completion("A dog.")) == Completion("A dog.")
+
+
+def test_what_the_store_has_of_an_earlier_version_is_separated(tmp_path: Path) -> None:
+    llm = Says("<think>Laika?</think>A dog.")
+    llm.fingerprint = "x"
+    remember(llm, Store(tmp_path))
+    prompt = Prompt("answer", (Message("user", "Who was Laika?"),))
+    computed = llm.complete(prompt)
+    assert (computed.text, computed.reasoning) == ("A dog.", "Laika?")
+    assert llm.complete(prompt) == computed
+    assert len(llm.prompts) == 1
