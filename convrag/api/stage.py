@@ -67,6 +67,9 @@ class Stage(ABC):
     passages replaces the old one.
     """
 
+    place: str = ""
+    """Where it was first chosen ("rewriter.llm"), for messages; empty for a stage built by hand."""
+
     requires: ClassVar[Mapping[str, str]] = {}
     """Optional module -> what to install for it: `{"torch": "convrag[neural]"}`.
 

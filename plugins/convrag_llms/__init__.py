@@ -10,6 +10,7 @@ What a call consists of:
 * `limits`: money, and requests at a time and in a minute.
 * `prices`: prices of tokens, the user's own and those that providers list.
 * `endpoint`: the address and the key.
+* `targets`: the URL and the headers of a request in OpenAI's protocol.
 * `request_body`: messages and parameters, as a provider names them.
 * `reply`: reads a reply in OpenAI's form, whole or streamed.
 * `errors`: errors of a request, and whether it may be repeated.

@@ -61,8 +61,10 @@ class Call:
         ask: sends one request (see `HttpLLM.ask`).
         endpoint: where the model is.
         body: the request, without address and key.
-        messages: the prompt's.
+        messages: the prompt's, or the texts that are sent to another kind of model.
         limits: the stage's.
+        place: of the stage in the configuration, for messages.
+        advise: says what to do about an error; empty or None for the usual advice.
     """
 
     ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply]
@@ -70,6 +72,8 @@ class Call:
     body: Mapping[str, Any]
     messages: Sequence[Message]
     limits: Limits
+    place: str = "llm"
+    advise: Callable[[Exception, "Call"], str] | None = None
     tries: int = 0
     wasted_cost: float = 0.0
     has_streamed: bool = False
@@ -106,7 +110,7 @@ class Call:
         limits = self.limits
         on_piece = self._pass_on if self._listener else None
         with (
-            limits.budget.reserve(self._max_cost()) as settle,
+            limits.budget.reserve(self._max_cost(), self.place) as settle,
             limits.rate_limiter.slot(),
             deadline(limits.timeout),
         ):

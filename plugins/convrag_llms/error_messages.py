@@ -1,4 +1,7 @@
-"""Explains why a call failed, without secrets, and says what to do about it."""
+"""Explains why a call failed, without secrets, and says what to do about it.
+
+The messages name parameters of `llm.`; `explain_error` puts the stage's place there.
+"""
 
 import re
 
@@ -63,7 +66,8 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
     # Redacted before it is shortened: a secret that is cut would not be found.
     original = shorten_error(_redact(read_message(error), call)).rstrip(".")
-    advice = _advise(error, status, call, where)
+    advice = call.advise(error, call) if call.advise else ""
+    advice = advice or _advise(error, status, call, where).replace("llm.", f"{call.place}.")
     message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {advice}"
     return LLMError(
         _redact(message, call),

@@ -145,14 +145,14 @@ class HttpLLM(LLM):
         prices = self.find_prices()
         if prices is None:
             yield (
-                f"llm.max_cost_usd={limit:g} cannot be kept: no price is known for "
-                f"{self.endpoint.model}. Give it in llm.extra, as input_cost_per_token and "
-                "output_cost_per_token, or set llm.max_cost_usd=null"
+                f"{{place}}.max_cost_usd={limit:g} cannot be kept: no price is known for "
+                f"{self.endpoint.model}. Give it in {{place}}.extra, as input_cost_per_token and "
+                "output_cost_per_token, or set {place}.max_cost_usd=null"
             )
         elif prices.find_longest(self.sampling["max_tokens"]) == inf:
             yield (
-                f"llm.max_cost_usd={limit:g} cannot be kept: replies have no longest length: set "
-                "llm.max_tokens"
+                f"{{place}}.max_cost_usd={limit:g} cannot be kept: replies have no longest "
+                "length: set {place}.max_tokens"
             )
 
     def load_libraries(self) -> None:
@@ -250,7 +250,9 @@ class HttpLLM(LLM):
         from convrag_llms.error_messages import explain_error
 
         self.load_libraries()  # that takes seconds, which are not the server's
-        call = Call(self.ask, self.endpoint, body, prompt.messages, self.limits)
+        call = Call(
+            self.ask, self.endpoint, body, prompt.messages, self.limits, self.place or "llm"
+        )
         start = time.perf_counter()
         try:
             reply = call.run()

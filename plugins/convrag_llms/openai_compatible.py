@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
-from base64 import b64encode
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
 
-from convrag import LLMError
-from convrag_llms.endpoint import KEY_VARIABLES, is_private
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.prices import (
     PRICE_NAMES,
     TokenPrices,
     compute_batch_cost,
-    compute_listed_cost,
-    find_listed_prices,
+    compute_server_cost,
+    find_server_prices,
 )
 from convrag_llms.reply import Reply, ReplyReader
+from convrag_llms.targets import PREFIX, find_address, find_model_name, find_target
 from convrag_llms.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
-
-PREFIX = "openai/"
-"""The prefix of the server's own name of a model: "openai/qwen"."""
-
-_OPENAI = "https://api.openai.com/v1"
-"""The address where none is given."""
 
 _NOT_SENT = frozenset({*PRICE_NAMES, "extra_headers", "extra_body"})
 """Names in `llm.extra` that are not parameters of a request."""
@@ -86,7 +77,7 @@ class OpenAICompatible(HttpLLM):
         """Return OpenAI's."""
         from convrag_llms.batch_protocols import OpenAIBatches
 
-        return OpenAIBatches(self._find_target)
+        return OpenAIBatches(partial(find_target, self.endpoint))
 
     def count_tokens(self, text: str) -> int:
         """Estimate the tokens of a text: which tokenizer the server has is not known."""
@@ -97,12 +88,8 @@ class OpenAICompatible(HttpLLM):
 
         A server on this machine or in a private network costs nothing.
         """
-        if self.given_prices:
-            return self.given_prices
-        address = self._find_address()
-        if is_private(address):
-            return TokenPrices(0.0, 0.0)
-        return find_listed_prices(self._model_name(), address)
+        address = find_address(self.endpoint)
+        return find_server_prices(self.given_prices, find_model_name(self.endpoint), address)
 
     def _compute_cost(self, body: Mapping[str, Any], reader: ReplyReader) -> float | None:
         """Compute the US dollars of a request; None where no price is known.
@@ -117,12 +104,14 @@ class OpenAICompatible(HttpLLM):
         completion = tokens.completion
         if completion is None:
             completion = estimate_tokens(reader.text) if isinstance(reader.text, str) else 0
-        if self.given_prices:
-            return self.given_prices.compute_cost(prompt, completion, tokens.cached)
-        address = self._find_address()
-        if is_private(address):
-            return 0.0
-        return compute_listed_cost(self._model_name(), address, prompt, completion, tokens.cached)
+        return compute_server_cost(
+            self.given_prices,
+            find_model_name(self.endpoint),
+            find_address(self.endpoint),
+            prompt,
+            completion,
+            tokens.cached,
+        )
 
     def _send(self, body: Mapping[str, Any], reader: ReplyReader, *, streamed: bool) -> None:
         """Send a request by itself, and read the reply."""
@@ -131,7 +120,7 @@ class OpenAICompatible(HttpLLM):
         request = self._make_request(body)
         if streamed:
             request |= {"stream": True, "stream_options": {"include_usage": True}}
-        url, headers = self._find_target("/chat/completions")
+        url, headers = find_target(self.endpoint, "/chat/completions")
         headers |= {"content-type": "application/json"}
         for name, value in (body.get("extra_headers") or {}).items():
             headers[name.lower()] = value
@@ -144,35 +133,8 @@ class OpenAICompatible(HttpLLM):
     def _make_request(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Make the JSON of a request from its parameters."""
         parameters = {name: value for name, value in body.items() if name not in _NOT_SENT}
-        return {**parameters, "model": self._model_name(), **(body.get("extra_body") or {})}
-
-    def _model_name(self) -> str:
-        """Return the server's own name of the model."""
-        return self.endpoint.model.removeprefix(PREFIX)
-
-    def _find_address(self) -> str:
-        return self.endpoint.address() or self.endpoint.address_in_environment() or _OPENAI
-
-    def _find_target(self, path: str) -> tuple[str, dict[str, str]]:
-        """Find the URL of a path, and the headers that say who asks. Raises LLMError."""
-        parts = urlsplit(self._find_address())
-        host = parts.netloc.rpartition("@")[2]
-        url = urlunsplit((parts.scheme, host, f"{parts.path.rstrip('/')}{path}", parts.query, ""))
-        if parts.username:
-            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            return url, {"authorization": f"Basic {b64encode(user.encode()).decode()}"}
-        key = self._find_key()
-        return url, {"authorization": f"Bearer {key}"} if key else {}
-
-    def _find_key(self) -> str:
-        """Find the key; empty where none is sent. Raises LLMError for one that cannot be a key."""
-        key = self.endpoint.api_key()
-        if key is None and not self.endpoint.is_self_hosted():
-            key = os.environ.get(KEY_VARIABLES["openai"][0])
-        key = (key or "").strip()
-        if not key.isascii():
-            message = (
-                f"the key for {self.endpoint.model} has characters that no key has: export it again"
-            )
-            raise LLMError(message, provider=self.endpoint.provider, model=self.endpoint.model)
-        return key
+        return {
+            **parameters,
+            "model": find_model_name(self.endpoint),
+            **(body.get("extra_body") or {}),
+        }
