@@ -359,6 +359,7 @@ def _compute_usage(reply: Completion, *, reused: bool) -> Usage:
         reused_seconds=reply.seconds if reused else 0.0,
         cut=int(reply.finish_reason == "length"),
         filtered=int(reply.finish_reason == "content_filter"),
+        reasoning_tokens=reply.reasoning_tokens,
     )
 
 

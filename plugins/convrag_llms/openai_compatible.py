@@ -15,12 +15,12 @@ from convrag_llms.prices import (
     compute_server_cost,
     find_server_prices,
 )
-from convrag_llms.reply import Reply, ReplyReader
 from convrag_llms.targets import PREFIX, find_address, find_model_name, find_target
 from convrag_llms.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
+    from convrag_llms.reply import Reply, ReplyReader
 
 _NOT_SENT = frozenset({*PRICE_NAMES, "extra_headers", "extra_body"})
 """Names in `llm.extra` that are not parameters of a request."""
@@ -63,7 +63,7 @@ class OpenAICompatible(HttpLLM):
         self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None
     ) -> Reply:
         """Send one request. Raises HttpError and ConnectionFailed, too."""
-        reader = ReplyReader(self.endpoint.model, on_piece)
+        reader = self.make_reader(body, on_piece)
         streamed = on_piece is not None
         batched = self.batch and not streamed
         if batched:
@@ -71,7 +71,7 @@ class OpenAICompatible(HttpLLM):
         else:
             self._send(body, reader, streamed=streamed)
         cost = self._compute_cost(body, reader)
-        return reader.make_reply(compute_batch_cost(cost) if batched else cost)
+        return self.make_reply(reader, compute_batch_cost(cost) if batched else cost)
 
     def batch_protocol(self) -> BatchProtocol:
         """Return OpenAI's."""
@@ -103,7 +103,7 @@ class OpenAICompatible(HttpLLM):
             prompt = sum(estimate_tokens(content) for content in contents)
         completion = tokens.completion
         if completion is None:
-            completion = estimate_tokens(reader.text) if isinstance(reader.text, str) else 0
+            completion = estimate_tokens(reader.written)
         return compute_server_cost(
             self.given_prices,
             find_model_name(self.endpoint),
@@ -119,7 +119,7 @@ class OpenAICompatible(HttpLLM):
 
         request = self._make_request(body)
         if streamed:
-            request |= {"stream": True, "stream_options": {"include_usage": True}}
+            request |= {"stream": True}
         url, headers = find_target(self.endpoint, "/chat/completions")
         headers |= {"content-type": "application/json"}
         for name, value in (body.get("extra_headers") or {}).items():
