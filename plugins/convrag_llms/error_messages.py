@@ -16,6 +16,7 @@ from convrag_llms.errors import (
     EmptyReply,
     ReplyTooLong,
     UntrustedServer,
+    UnusableReply,
     exceeds_context_window,
     may_pass,
     read_message,
@@ -56,6 +57,7 @@ _KINDS: dict[type[Exception], str] = {
     ConnectionRefused: "connection refused",
     EmptyReply: "empty",
     ReplyTooLong: "too long",
+    UnusableReply: "unusable",
     UntrustedServer: "no trusted connection",
 }
 """Errors without an HTTP status -> how a message names them."""

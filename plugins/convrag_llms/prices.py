@@ -150,6 +150,21 @@ def compute_server_cost(
     return compute_listed_cost(model, address, prompt, completion, cached)
 
 
+def describe_missing_price(limit: float, model: str, output_price: str) -> str:
+    """Say that a cost limit cannot be kept, as a problem of a check.
+
+    Args:
+        limit: US dollars.
+        model: whose price is not known.
+        output_price: the name of the second price that is needed; empty for none.
+    """
+    names = " and ".join(filter(None, (INPUT_PRICE, output_price)))
+    return (
+        f"{{place}}.max_cost_usd={limit:g} cannot be kept: no price is known for {model}. Give it "
+        f"in {{place}}.extra, as {names}, or set {{place}}.max_cost_usd=null"
+    )
+
+
 def compute_listed_cost(
     model: str, address: str, prompt: int, completion: int, cached: int = 0
 ) -> float | None:
