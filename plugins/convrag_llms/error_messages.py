@@ -34,6 +34,9 @@ MAX_REASON = 100
 _MAX_READ = 20_000
 """Characters of an error that are looked at."""
 
+_TRACEBACK = "Traceback (most recent call last)"
+"""How the traceback begins that litellm adds to some errors."""
+
 _PAGE = re.compile(r"<(?:!doctype|html|head|body)\b.*", re.IGNORECASE | re.DOTALL)
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|$)|<[^>]*>?", re.IGNORECASE | re.DOTALL)
 
@@ -100,6 +103,7 @@ def describe_error(error: Exception, call: Call) -> tuple[str, str]:
 
 def shorten_error(text: str) -> str:
     """Shorten an error to a line of at most `MAX_LENGTH` characters; an HTML page to its words."""
+    text = text.partition(_TRACEBACK)[0]
     text = _PAGE.sub(lambda page: _MARKUP.sub(" ", page[0]), text[:_MAX_READ])
     line = " ".join(text.split()) or "a page without text"
     return line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH].rstrip()} ..."

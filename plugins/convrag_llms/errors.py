@@ -10,7 +10,7 @@ MAX_REPLY_BYTES = 10 * 2**20
 """The longest reply in one piece, after decompression; 128,000 tokens are about half a MB."""
 
 _CONTEXT_EXCEEDED = re.compile(
-    r"context[\s_-]*(length|window|size|limit)|(prompt|input) is too (long|large)"
+    r"context[\s_-]*(length|window|size|limit)|(prompt|input)( \(\d+ tokens\))? is too (long|large)"
     r"|number of tokens allowed"  # Gemini
     r"|max_new_tokens. must be <=",  # Together
     re.IGNORECASE,

@@ -26,12 +26,12 @@ log = logging.getLogger(__name__)
 
 _TOO_LARGE = re.compile(
     r"too (?:large|long|big|many)|batch.?size|exceed|must have (?:less|fewer|at most)"
-    r"|maximum (?:allowed|length|number|of|batch|input)|at most \d|limit of \d",
+    r"|max(?:imum)? (?:allowed|length|number|of|batch|input)|at most \d|limit of \d",
     re.IGNORECASE,
 )
 """Words by which servers refuse a request for its size."""
 
-_OF_BATCHES = re.compile(r"batch|too many|array|inputs|documents|items", re.IGNORECASE)
+_OF_BATCHES = re.compile(r"batch|too many|array|inputs|texts|documents|items", re.IGNORECASE)
 """Words of a refusal for the number of texts."""
 
 _NUMBER = re.compile(r"\d[\d,]*")
@@ -81,7 +81,8 @@ def find_refused_size(error: Exception) -> TooLarge | None:
     if not (status == 413 or says_so or exceeds):
         return None
     numbers = tuple(int(number.replace(",", "")) for number in _NUMBER.findall(message))
-    return TooLarge(numbers, not exceeds and bool(_OF_BATCHES.search(message)))
+    counts_texts = bool(_OF_BATCHES.search(message)) and "token" not in message
+    return TooLarge(numbers, counts_texts and not exceeds)
 
 
 @dataclass
@@ -167,27 +168,39 @@ class RequestBatches:
         keep: Callable[[list[int], NDArray[Any]], None],
     ) -> None:
         """Send one batch, in parts if it is refused as too large; arguments as of `send`."""
+        if len(places) > self.most_texts:  # learnt after it was planned
+            most = self.most_texts
+            for start in range(0, len(places), most):
+                self._send_batch(texts, places[start : start + most], ask, keep)
+            return
         try:
             rows = ask([texts[place] for place in places])
         except TooLargeError as error:
-            if len(places) == 1:
-                rows = self._send_cut(texts[places[0]], ask, error)
-            else:
-                self._learn(error.refusal, len(places))
-                by_length = sorted(places, key=lambda place: len(texts[place]))
-                middle = len(places) // 2
-                self._send_batch(texts, sorted(by_length[:middle]), ask, keep)
-                self._send_batch(texts, sorted(by_length[middle:]), ask, keep)
+            if len(places) > 1:
+                for part in self._split(texts, places, error.refusal):
+                    self._send_batch(texts, part, ask, keep)
                 return
+            rows = self._send_cut(texts[places[0]], ask, error)
         keep(places, rows)
 
+    def _split(self, texts: Sequence[str], places: list[int], refusal: TooLarge) -> list[list[int]]:
+        """Split a batch that was refused.
+
+        Where the server refuses the number of texts, fewer are sent from now on. Otherwise the
+        shorter texts are sent without the longer ones.
+        """
+        if refusal.counts_texts:
+            self._learn(refusal, len(places))
+            return [places]
+        by_length = sorted(places, key=lambda place: len(texts[place]))
+        middle = len(places) // 2
+        return [sorted(by_length[:middle]), sorted(by_length[middle:])]
+
     def _learn(self, refusal: TooLarge, count: int) -> None:
-        """Send fewer texts at a time from now on, where the server refuses their number."""
-        if not refusal.counts_texts:
-            return
+        """Send fewer texts than `count` at a time from now on."""
         limits = [number for number in refusal.numbers if 1 <= number < count]
         with self._lock:
-            self.most_texts = min(self.most_texts, max(limits, default=max(1, count // 2)))
+            self.most_texts = min(self.most_texts, max(limits, default=count // 2))
 
     def _send_cut(
         self, text: str, ask: Callable[[list[str]], NDArray[Any]], error: TooLargeError
