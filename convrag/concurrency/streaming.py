@@ -15,7 +15,9 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_listener", default=None)
-_notified: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_notified", default=None)
+_notified: ContextVar[Callable[[str, bool], None] | None] = ContextVar(
+    "convrag_notified", default=None
+)
 
 
 @contextmanager
@@ -71,11 +73,11 @@ def current_listener() -> Callable[[str], None] | None:
 
 
 @contextmanager
-def notify_with(notified: Callable[[str], None] | None) -> Iterator[None]:
+def notify_with(notified: Callable[[str, bool], None] | None) -> Iterator[None]:
     """Pass the notices of this thread during the block to a function; None passes them to nobody.
 
     Args:
-        notified: is called with each notice (see `notify`).
+        notified: is called with the arguments of `notify`.
     """
     token = _notified.set(notified)
     try:
@@ -84,15 +86,16 @@ def notify_with(notified: Callable[[str], None] | None) -> Iterator[None]:
         _notified.reset(token)
 
 
-def notify(notice: str) -> None:
+def notify(notice: str, restarts: bool = False) -> None:
     """Tell those who wait for a turn what it waits for.
 
     Args:
         notice: a clause without a full stop, such as "The model is asked again in 8 s".
+        restarts: whether the pieces until now are not part of the answer, which begins after them.
     """
     notified = _notified.get()
     if notified is not None:
-        notified(notice)
+        notified(notice, restarts)
 
 
 class Stream(Generic[E, T]):

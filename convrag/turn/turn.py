@@ -62,10 +62,14 @@ class StageFinished(NamedTuple):
 
 
 class StageNotice(NamedTuple):
-    """The event that a stage waits ("The model is asked again in 8 s"), for a listener to show."""
+    """The event that a stage waits ("The model is asked again in 8 s"), for a listener to show.
+
+    If it `restarts`, the pieces until now are not part of the answer, which begins after them.
+    """
 
     stage: str
     text: str
+    restarts: bool = False
 
 
 Listener = Callable[[Any], None]
@@ -187,12 +191,12 @@ class TurnInProgress:
                 self._keep_thoughts(name, replies_before)
             self._report_stage(asked, name)
 
-    def _find_notified(self, stage: str) -> Callable[[str], None] | None:
+    def _find_notified(self, stage: str) -> Callable[[str, bool], None] | None:
         """Return a function that passes the notices of a stage to the listener, if it wants any."""
         listener = self.options.listener
         if listener is None or not self.options.stages:
             return None
-        return lambda text: listener(StageNotice(stage, text))
+        return lambda text, restarts: listener(StageNotice(stage, text, restarts))
 
     def _keep_thoughts(self, stage: str, replies_before: int) -> None:
         """Keep what models thought before they replied to a stage."""

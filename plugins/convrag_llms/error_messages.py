@@ -49,7 +49,7 @@ _TOOL_CALL = (
 )
 _EMPTY_REPLIES = {
     "content_filter": "The content filter of the provider withheld it: try another model.",
-    "length": "It ended at max_tokens before it had any text: raise llm.max_tokens.",
+    "length": "It ended at max_tokens before it had any text: give it a bigger llm.max_tokens.",
     "tool_calls": _TOOL_CALL,
     "function_call": _TOOL_CALL,
 }

@@ -39,8 +39,11 @@ _REFUSAL = re.compile(
 )
 """Words by which servers say that they do not take a parameter, or not this value of it."""
 
+_STRUCTURE_STATUSES = (400, 422, 500, 501)
+"""The statuses of a request whose form of the reply is refused; some servers fail at it."""
+
 _STRUCTURE = re.compile(
-    r"response_format|json[_ ]schema|grammar|guided|structured output", re.IGNORECASE
+    r"response[_ ]format|json[_ ]schema|grammar|guided|structured output", re.IGNORECASE
 )
 """Words of errors about the form of a reply; servers name it in their own ways."""
 
@@ -168,11 +171,13 @@ def find_refused_name(error: Exception, request: Mapping[str, Any]) -> str:
         error: of the request.
         request: as it was sent.
     """
-    if read_status(error) not in _STATUSES or exceeds_context_window(error):
-        return ""
+    status = read_status(error)
     message = read_message(error)[:_MAX_READ]
-    if "response_format" in request and _STRUCTURE.search(message):
+    may_be_structure = "response_format" in request and status in _STRUCTURE_STATUSES
+    if may_be_structure and _STRUCTURE.search(message):
         return "response_format"
+    if status not in _STATUSES or exceeds_context_window(error):
+        return ""
     if not _REFUSAL.search(message):
         return ""
     removable = request.keys() - _NEEDED

@@ -228,7 +228,11 @@ class ReplyReader:
         self._first_words = self._first_words or _read_first_words(choice.get("logprobs"))
         delta = choice.get("delta")
         if isinstance(delta, dict):
-            self._pass_on(self._read_parts(delta))
+            was_closed = self.closed_unopened
+            text = self._read_parts(delta)
+            if self._has_passed_on and self.closed_unopened and not was_closed:
+                notify("The text until here is a thought, which the answer follows", restarts=True)
+            self._pass_on(text)
             self._notify_of_thoughts()
 
     def _read_parts(self, message: Mapping[str, Any]) -> str:

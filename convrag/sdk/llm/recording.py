@@ -9,10 +9,12 @@ import json
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from convrag.api.completions import Completion, Prompt
 from convrag.api.errors import DataError
 from convrag.sdk.data.jsonl import read_lines
+from convrag.sdk.llm.thoughts import separate_thoughts
 from convrag.store.json_text import format_json
 
 _RECORDED = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
@@ -47,7 +49,11 @@ def format_reply(prompt: Prompt, completion: Completion) -> str:
 
     Time and cost are left out, so that the line is the same every time.
     """
-    row = {"key": compute_prompt_key(prompt), "task": prompt.task, "prompt": make_excerpt(prompt)}
+    row: dict[str, Any] = {
+        "key": compute_prompt_key(prompt),
+        "task": prompt.task,
+        "prompt": make_excerpt(prompt),
+    }
     for name in _RECORDED:
         row[name] = getattr(completion, name)
     if completion.finish_reason not in ("", "stop"):
@@ -83,7 +89,8 @@ def read_recording(path: Path) -> dict[str, Completion]:
         if row.key in replies:
             raise line.error(f"the prompt {row.key} has a reply already")
         fields = {name: getattr(row, name) for name in (*_RECORDED, *_RECORDED_IF_PRESENT)}
-        replies[row.key] = Completion(**fields, cost_usd=0.0)
+        # Earlier versions left the thoughts in the text
+        replies[row.key] = separate_thoughts(Completion(**fields, cost_usd=0.0))
     if not replies:
         raise DataError("it holds no reply", path=path)
     return replies

@@ -86,7 +86,9 @@ def ask_json(llm: LLM, prompt: Prompt, model: type[M]) -> M:
 def make_schema(model: type["BaseModel"]) -> dict[str, Any]:
     """Make the JSON schema of a model; empty where no server would take it.
 
-    That is where the model is not an object, or has types that JSON does not have.
+    That is where the model is not an object, or has types that JSON does not have. All fields are
+    required, so that a grammar leaves none out. Descriptions are left out: the prompt has them, and
+    they are part of no request's key.
     """
     from pydantic.errors import PydanticInvalidForJsonSchema
 
@@ -94,7 +96,28 @@ def make_schema(model: type["BaseModel"]) -> dict[str, Any]:
         schema = model.model_json_schema()
     except PydanticInvalidForJsonSchema:
         return {}
-    return schema if schema.get("type") == "object" else {}
+    if schema.get("type") != "object":
+        return {}
+    return {"title": model.__name__, **_simplify_schema(schema)}
+
+
+def _simplify_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Require all fields and no other ones, and leave out what only readers need."""
+    simple = {name: value for name, value in schema.items() if name not in _FOR_READERS}
+    for place in ("properties", "$defs"):
+        if place in simple:
+            members = simple[place].items()
+            simple[place] = {name: _simplify_schema(member) for name, member in members}
+    if isinstance(simple.get("items"), dict):
+        simple["items"] = _simplify_schema(simple["items"])
+    if "properties" in simple:
+        simple["required"] = list(simple["properties"])
+        simple["additionalProperties"] = False
+    return simple
+
+
+_FOR_READERS = frozenset({"title", "description", "default"})
+"""The entries of a schema that say nothing about the form of a value."""
 
 
 def _find_candidates(text: str) -> Iterator[Any]:

@@ -126,6 +126,8 @@ class ChatConversation:
             display.add_piece(event)
             return
         if isinstance(event, StageNotice):
+            if event.restarts:
+                display.restart(f"{event.text}.")
             display.show_doing(event.text)
             return
         stage, record = event

@@ -258,8 +258,7 @@ async def _format_events(starting: Awaitable[RunningTurn]) -> AsyncIterator[byte
             elif isinstance(event, TurnRecord):
                 formatted.append(format_event(event.to_dict(), "record"))
             elif isinstance(event, StageNotice):
-                notice = {"stage": event.stage, "text": event.text}
-                formatted.append(format_event(notice, "notice"))
+                formatted.append(format_event(event._asdict(), "notice"))
             elif event.stage != _LAST_STAGE:  # the record follows
                 formatted.append(_format_stage(event, sent_fields))
                 sent_fields = event.record.to_dict()

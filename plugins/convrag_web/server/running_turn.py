@@ -81,7 +81,8 @@ class RunningTurn:
         """Yield the events in order, in lists of those that are due together; the record is last.
 
         Pieces that follow each other are joined, and of stages that ended one after the other only
-        the last is there, as of waits. A list is empty if nothing has happened for `SILENCE_SECONDS`.
+        the last is there, as of waits. A list is empty if nothing has happened for
+        `SILENCE_SECONDS`.
 
         Raises:
             RequestError: the turn took too long, or was cancelled.

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from convrag import LLMError, Message, Prompt
+from convrag.sdk.llm.structured_output import ask_json
+from convrag_llm_rankers.reply_forms import GradeReply
 from convrag_llms.errors import HttpError
 from convrag_llms.refused_parameters import RefusedParameters, find_refused_name
 from llm_client import every_option, make_client
@@ -96,6 +98,75 @@ def test_names_that_replace_each_other_end() -> None:
         "m refuses max_tokens: max_output_tokens is sent instead.",
         "m refuses max_output_tokens: it is left out of requests.",
     ]
+
+
+STRUCTURE = [
+    (400, "This response_format type is unavailable now"),
+    (400, "This model does not support response format `json_schema`."),
+    (500, "failed to parse grammar"),
+]
+"""How servers refuse a schema."""
+
+
+@pytest.mark.parametrize(("status", "message"), STRUCTURE)
+def test_servers_refuse_a_schema(status: int, message: str) -> None:
+    error = HttpError(status, message)
+    assert find_refused_name(error, {**SENT, "response_format": {}}) == "response_format"
+    assert find_refused_name(error, SENT) != "response_format"
+
+
+@every_option
+@pytest.mark.integration
+def test_a_schema_is_tried_once(server: Server) -> None:
+    server.plan_replies(
+        make_error(400, STRUCTURE[0][1]), make_reply('{"grade": 7}'), make_reply('{"grade": 8}')
+    )
+    client = make_client(server)
+    grades = [
+        ask_json(client, PROMPT, GradeReply).grade,
+        ask_json(client, PROMPT, GradeReply).grade,
+    ]
+    assert grades == [7, 8]
+    sent = [request.get("response_format") for request in server.requests]
+    assert sent == [
+        {
+            "type": "json_schema",
+            "json_schema": {
+                "name": "GradeReply",
+                "schema": {
+                    "title": "GradeReply",
+                    "type": "object",
+                    "properties": {"grade": {"type": "integer", "minimum": 0, "maximum": 10}},
+                    "required": ["grade"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        None,
+        None,
+    ]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("option", ["openai_compatible"], indirect=True)
+def test_the_preset_of_openai_asks_any_of_its_models(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.address)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
+    effort = "Unrecognized request argument supplied: reasoning_effort"
+    server.plan_replies(
+        make_error(400, effort),
+        make_error(400, MAX_TOKENS, param="max_tokens", code="unsupported_parameter"),
+        make_reply("A dog."),
+    )
+    run = ["generator=direct", "rewriter=none", "tracker=none", "metrics=[]", "limit=1"]
+    done = run_task([*run, "llm=openai", "llm.model=gpt-4.1"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert server.requests[-1]["model"] == "gpt-4.1"
+    assert server.requests[-1]["max_completion_tokens"] == 512
+    assert server.keys[-1] == "Bearer sk-planted-0123456789"
+    assert "gpt-4.1 at http" in done.stderr
 
 
 def test_log_probabilities_go_together() -> None:
