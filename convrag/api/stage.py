@@ -67,10 +67,20 @@ class Stage(ABC):
     passages replaces the old one.
     """
 
+    place: str = ""
+    """Where it was first chosen ("rewriter.llm"), for messages; empty for a stage built by hand."""
+
     requires: ClassVar[Mapping[str, str]] = {}
     """Optional module -> what to install for it: `{"torch": "convrag[neural]"}`.
 
     convrag looks for the modules, without importing them, before it calls `check`.
+    """
+
+    code_version: ClassVar[str] = ""
+    """Counts in the fingerprint in place of source code and libraries, where it is not empty.
+
+    For results that a server is paid for: a new release of the code need not ask for them again.
+    Raise it when the code changes them.
     """
 
     libraries: ClassVar[Sequence[str]] = ()
@@ -204,3 +214,20 @@ class Embedder(Stage):
             query: whether the texts are queries, for models that embed queries and passages
                 differently.
         """
+
+    def embed_in_parts(
+        self,
+        texts: Sequence[str],
+        keep: Callable[[Sequence[int], NDArray[np.float32]], None],
+    ) -> None:
+        """Embed the passages of an index, and give their rows to `keep` in parts.
+
+        By default, there is one part. Override it if texts cost money or minutes: a build that is
+        interrupted continues after the parts that `keep` was given.
+
+        Args:
+            texts: n passages; n may be 0.
+            keep: takes the places of m texts, from 0 to n - 1, and their (m, d) rows; it may be
+                called from several threads. Each place is given once.
+        """
+        keep(range(len(texts)), type(self).embed(self, texts))  # past the store of single results

@@ -2,8 +2,8 @@
 
 import inspect
 import types
-from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from convrag.api.errors import ConfigError, locate_function
@@ -88,14 +88,25 @@ def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:
         hints = get_type_hints(cls if has_generated_init else cls.__init__, include_extras=True)
     except NameError as error:
         raise ConfigError(f"{where} has an annotation that is not imported: {error}") from error
+    factories = _find_default_factories(cls) if has_generated_init else {}
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     _, *signature = inspect.signature(cls.__init__).parameters.values()
     parameters = {}
     for each in signature:
         if each.kind not in variadic:
             annotation = hints.get(each.name, Any)
-            parameters[each.name] = make_parameter(each.name, annotation, each.default, where)
+            default = factories[each.name]() if each.name in factories else each.default
+            parameters[each.name] = make_parameter(each.name, annotation, default, where)
     return parameters
+
+
+def _find_default_factories(cls: type[Any]) -> dict[str, Callable[[], Any]]:
+    """Find the factories of the defaults of a dataclass's fields: `field(default_factory=dict)`."""
+    return {
+        each.name: each.default_factory
+        for each in fields(cls)
+        if each.default_factory is not MISSING
+    }
 
 
 def read_argument_texts(documented: object) -> Mapping[str, str]:

@@ -77,21 +77,30 @@ def compute_fingerprint(
         UnidentifiedValue: a parameter has no hash that is the same in every process.
     """
     cls = type(stage)
-    declared = collect_libraries(cls)
-    reached = find_libraries(cls, asks_model=_asks_model(parameters))
     parts = {
         "class": f"{cls.__module__}.{cls.__qualname__}",
         "option": option,
         "parameters": {
             name: digest(value, f"{option}: parameter {name}") for name, value in parameters.items()
         },
-        "source": hash_class(cls, declared),
-        "libraries": {name: find_version(name) for name in (*declared, *reached)},
+        **_identify_code(cls, parameters),
         "files": stage.content_hash() if with_files else "",
         "endpoints": list(stage.endpoints()),
         "prompts": [[prompt.task, prompt.source] for prompt in stage.prompt_templates],
     }
     return digest(parts)
+
+
+def _identify_code(cls: type[Stage], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Identify the code of a class: its source and its libraries, or its own `code_version`."""
+    if cls.code_version:
+        return {"code_version": cls.code_version}
+    declared = collect_libraries(cls)
+    reached = find_libraries(cls, asks_model=_asks_model(parameters))
+    return {
+        "source": hash_class(cls, declared),
+        "libraries": {name: find_version(name) for name in (*declared, *reached)},
+    }
 
 
 def _asks_model(parameters: Mapping[str, Any]) -> bool:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from convrag import LLMError, PromptTemplate
-from convrag.sdk.llm.sampling import Temperature
 from convrag.sdk.errors import CutReply
+from convrag.sdk.llm.sampling import Temperature
 from convrag_llm_rankers.conversation_ranker import ConversationRanker
 
 

@@ -1,8 +1,22 @@
-"""Language models at servers: asked directly in OpenAI's protocol, or through litellm.
+"""Models at servers: asked directly in OpenAI's protocol and those of rerankers, or by litellm.
 
 * `openai_compatible`: the option for servers that speak OpenAI's protocol.
 * `litellm_llm`: the option for all other providers.
 * `http_llm`: the base of both, a stage that asks a server.
+
+Embedders and rankers at servers:
+
+* `openai_embedder`: the option for servers with OpenAI's `/embeddings`.
+* `litellm_embedder`: the option for embedding models of other providers.
+* `rerank_api`: the option for servers with a `/rerank`.
+* `litellm_ranker`: the option for rerankers of other providers.
+* `embedder`, `ranker`: the bases of these.
+* `litellm_models`: what the two that ask through litellm share.
+* `server_stage`: what all four share: limits, costs, the report, errors.
+* `request_batches`: texts in batches, which are split where they are refused.
+* `json_requests`: requests and replies in JSON.
+* `embedding_reply`: reads vectors.
+* `rerank_reply`: reads scores.
 
 What a call consists of:
 
@@ -10,6 +24,7 @@ What a call consists of:
 * `limits`: money, and requests at a time and in a minute.
 * `prices`: prices of tokens, the user's own and those that providers list.
 * `endpoint`: the address and the key.
+* `targets`: the URL and the headers of a request in OpenAI's protocol.
 * `request_body`: messages and parameters, as a provider names them.
 * `refused_parameters`: parameters that a model refuses; also for embeddings and rerankers.
 * `reply`: reads a reply in OpenAI's form, whole or streamed, without its thoughts.
@@ -42,7 +57,7 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Register `llm=litellm` and `llm=openai_compatible`."""
+    """Register this package's options."""
     register(
         "llm",
         "litellm",
@@ -55,4 +70,28 @@ def convrag_register(register: Register) -> None:
         "convrag_llms.openai_compatible:OpenAICompatible",
         "Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, a gateway.",
         model="default",
+    )
+    register(
+        "embedder",
+        "openai_compatible",
+        "convrag_llms.openai_embedder:OpenAICompatibleEmbedder",
+        "Embed texts at a server with OpenAI's /embeddings: vLLM, TEI, Ollama, llama.cpp, OpenAI.",
+    )
+    register(
+        "embedder",
+        "litellm",
+        "convrag_llms.litellm_embedder:LitellmEmbedder",
+        "Embed texts through litellm: Cohere, Voyage, Gemini, Bedrock, Jina and other providers.",
+    )
+    register(
+        "ranker",
+        "rerank_api",
+        "convrag_llms.rerank_api:RerankAPIRanker",
+        "Score each text by a reranker at a server with /rerank: Cohere, Jina, Voyage, vLLM, TEI.",
+    )
+    register(
+        "ranker",
+        "litellm",
+        "convrag_llms.litellm_ranker:LitellmRanker",
+        "Score each text by a reranker through litellm: Cohere, Voyage, Jina, Bedrock and others.",
     )

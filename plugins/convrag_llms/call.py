@@ -62,10 +62,12 @@ class Call:
         ask: sends one request (see `HttpLLM.ask`).
         endpoint: where the model is.
         body: the request, without address and key.
-        messages: the prompt's.
+        messages: the prompt's, or the texts that are sent to another kind of model.
         limits: the stage's.
         refused: the parameters that the model refuses.
         stage_max_tokens: the longest reply in tokens, where the stage that asks has set it.
+        place: of the stage in the configuration, for messages.
+        advise: says what to do about an error; empty or None for the usual advice.
     """
 
     ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply]
@@ -75,6 +77,8 @@ class Call:
     limits: Limits
     refused: RefusedParameters
     stage_max_tokens: int | None = None
+    place: str = "llm"
+    advise: Callable[[Exception, "Call"], str] | None = None
     tries: int = 0
     wasted_cost: float = 0.0
     has_streamed: bool = False
@@ -123,7 +127,7 @@ class Call:
         """Send the request once, within the limits, and settle what it cost."""
         limits = self.limits
         with (
-            limits.budget.reserve(self._max_cost()) as settle,
+            limits.budget.reserve(self._max_cost(), self.place) as settle,
             limits.rate_limiter.slot(),
             deadline(limits.timeout),
         ):

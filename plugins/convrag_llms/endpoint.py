@@ -55,6 +55,8 @@ USUAL_ADDRESSES = (
 
 CONVRAG_HEADER = "x-convrag"
 """The header of every reply of convrag's own server (`convrag_web`)."""
+_WITHOUT_KEY = {"llm": "extractive", "embedder": "lsa", "ranker": "bm25"}
+"""Group -> an option that needs no key."""
 
 _CONNECT_TIMEOUT = 2.0
 """Seconds that a check waits for a connection, and for the first reply."""
@@ -66,6 +68,9 @@ _VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 class Endpoint:
     """A model at a server; see the options for the parameters.
 
+    Args:
+        place: the group of the option, for messages. Problems that a check finds say `{place}`.
+
     Raises:
         ConfigError: api_base_env or api_key_env is not the name of a variable.
     """
@@ -74,6 +79,7 @@ class Endpoint:
     api_base: str | None
     api_base_env: str | None
     api_key_env: str | None
+    place: str = "llm"
 
     def __post_init__(self) -> None:
         given = {"api_key_env": self.api_key_env, "api_base_env": self.api_base_env}
@@ -81,7 +87,7 @@ class Endpoint:
             # It may be the key itself, so the message does not repeat it.
             if variable is not None and not _VARIABLE_NAME.fullmatch(variable):
                 raise ConfigError(
-                    f"llm.{name} must be the name of an environment variable, such as "
+                    f"{self.place}.{name} must be the name of an environment variable, such as "
                     "OPENAI_API_KEY"
                 )
 
@@ -157,15 +163,16 @@ class Endpoint:
             missing += self.find_missing_keys() or []
         if not self.provider and ":11434" in (self.api_base or ""):
             yield (
-                f"llm.model=ollama_chat/{self.model}: the name of Ollama's models begins so for "
-                "litellm"
+                f"{{place}}.model=ollama_chat/{self.model}: the name of Ollama's models "
+                "begins so for litellm"
             )
         for name in missing:
-            yield f"{name} is not set: export it or choose llm=extractive"
+            option = _WITHOUT_KEY[self.place]
+            yield f"{name} is not set: export it or choose {{place}}={option}"
         if self.api_base and not is_public_address(self.api_base):
             yield (
-                "llm.api_base holds a password or a key: put the address into an environment "
-                "variable, and the variable's name into llm.api_base_env"
+                "{place}.api_base holds a password or a key: put the address into an environment "
+                "variable, and the variable's name into {place}.api_base_env"
             )
             return
         address = self.address()
@@ -175,11 +182,11 @@ class Endpoint:
         if reason:
             yield (
                 f"nothing answers at {redact_address(address)} ({reason}): start the server, or "
-                "set llm.api_base"
+                "set {place}.api_base"
             )
         elif _is_convrag(address):
             yield (
-                f"llm.api_base={redact_address(address)} is a server of convrag, not of a language "
+                f"{{place}}.api_base={redact_address(address)} is a server of convrag, not of a "
                 f"model. Set it to the model's: {USUAL_ADDRESSES}"
             )
 

@@ -1,4 +1,7 @@
-"""Explains why a call failed, without secrets, and says what to do about it."""
+"""Explains why a call failed, without secrets, and says what to do about it.
+
+The messages name parameters of `llm.`; `explain_error` puts the stage's place there.
+"""
 
 import re
 
@@ -14,6 +17,7 @@ from convrag_llms.errors import (
     EmptyReply,
     ReplyTooLong,
     UntrustedServer,
+    UnusableReply,
     exceeds_context_window,
     may_pass,
     read_message,
@@ -30,6 +34,9 @@ MAX_REASON = 100
 
 _MAX_READ = 20_000
 """Characters of an error that are looked at."""
+
+_TRACEBACK = "Traceback (most recent call last)"
+"""How the traceback begins that litellm adds to some errors."""
 
 _PAGE = re.compile(r"<(?:!doctype|html|head|body)\b.*", re.IGNORECASE | re.DOTALL)
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|$)|<[^>]*>?", re.IGNORECASE | re.DOTALL)
@@ -55,6 +62,7 @@ _KINDS: dict[type[Exception], str] = {
     ConnectionRefused: "connection refused",
     EmptyReply: "empty",
     ReplyTooLong: "too long",
+    UnusableReply: "unusable",
     UntrustedServer: "no trusted connection",
 }
 """Errors without an HTTP status -> how a message names them."""
@@ -69,7 +77,9 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
     kind, original = describe_error(error, call)
-    advice = _advise(error, status, call, where)
+    own_advice = call.advise(error, call) if call.advise else ""
+    advice = f". {own_advice}" if own_advice else _advise(error, status, call, where)
+    advice = advice.replace("llm.", f"{call.place}.")
     message = _redact(f"{endpoint.model}{where} gave no reply ({kind}): {original}{advice}", call)
     provider = str(getattr(error, "llm_provider", "") or endpoint.provider)
     if isinstance(error, EmptyReply) and error.finish_reason == "length":
@@ -95,6 +105,7 @@ def describe_error(error: Exception, call: Call) -> tuple[str, str]:
 
 def shorten_error(text: str) -> str:
     """Shorten an error to a line of at most `MAX_LENGTH` characters; an HTML page to its words."""
+    text = text.partition(_TRACEBACK)[0]
     text = _PAGE.sub(lambda page: _MARKUP.sub(" ", page[0]), text[:_MAX_READ])
     line = " ".join(text.split()) or "a page without text"
     return line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH].rstrip()} ..."

@@ -10,7 +10,7 @@ MAX_REPLY_BYTES = 10 * 2**20
 """The longest reply in one piece, after decompression; 128,000 tokens are about half a MB."""
 
 _CONTEXT_EXCEEDED = re.compile(
-    r"context[\s_-]*(length|window|size|limit)|(prompt|input) is too long"
+    r"context[\s_-]*(length|window|size|limit)|(prompt|input)( \(\d+ tokens\))? is too (long|large)"
     r"|number of tokens allowed"  # Gemini
     r"|max_new_tokens. must be <=",  # Together
     re.IGNORECASE,
@@ -98,6 +98,19 @@ _FINAL_REASONS = frozenset({"length", "tool_calls", "function_call"})
 """The finish reasons of empty replies that another try would repeat."""
 
 
+class UnusableReply(Exception):
+    """A reply that does not have what was asked for; the same request would get the same.
+
+    Args:
+        problem: what is wrong with it ("it sent 3 vectors for 4 texts").
+        advice: what to do; empty where the server may be another one than it should.
+    """
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        self.advice = advice
+        super().__init__(problem)
+
+
 class IncompleteStream(Exception):
     """The connection of a streamed reply ended before the reply did."""
 
@@ -105,6 +118,10 @@ class IncompleteStream(Exception):
 
     def __init__(self) -> None:
         super().__init__("the connection ended in the middle of the reply")
+
+
+_PAID = (ReplyTooLong, IncompleteStream, UnusableReply)
+"""Errors of replies that the model has written."""
 
 
 def read_status(error: BaseException) -> int | None:
@@ -129,7 +146,7 @@ def may_pass(error: BaseException) -> bool:
 
 def may_have_cost(error: BaseException) -> bool:
     """Whether the model may have written a reply of any length before the error."""
-    return read_status(error) == 408 or isinstance(error, ReplyTooLong | IncompleteStream)
+    return read_status(error) == 408 or isinstance(error, _PAID)
 
 
 def exceeds_context_window(error: BaseException) -> bool:

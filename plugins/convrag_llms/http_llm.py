@@ -19,7 +19,13 @@ from convrag.sdk.storage import add_usage
 from convrag.sdk.types import Usage
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.limits import Budget, Limits, RateLimiter
-from convrag_llms.prices import BATCH_SHARE, TokenPrices, read_given_prices
+from convrag_llms.prices import (
+    BATCH_SHARE,
+    OUTPUT_PRICE,
+    TokenPrices,
+    describe_missing_price,
+    read_given_prices,
+)
 from convrag_llms.refused_parameters import RefusedParameters, find_refused_parameters
 from convrag_llms.request_body import (
     check_extra,
@@ -152,15 +158,11 @@ class HttpLLM(LLM):
             return
         prices = self.find_prices()
         if prices is None:
-            yield (
-                f"llm.max_cost_usd={limit:g} cannot be kept: no price is known for "
-                f"{self.endpoint.model}. Give it in llm.extra, as input_cost_per_token and "
-                "output_cost_per_token, or set llm.max_cost_usd=null"
-            )
+            yield describe_missing_price(limit, self.endpoint.model, OUTPUT_PRICE)
         elif prices.find_longest(self.sampling["max_tokens"]) == inf:
             yield (
-                f"llm.max_cost_usd={limit:g} cannot be kept: replies have no longest length: set "
-                "llm.max_tokens"
+                f"{{place}}.max_cost_usd={limit:g} cannot be kept: replies have no longest "
+                "length: set {place}.max_tokens"
             )
 
     def load_libraries(self) -> None:
@@ -303,6 +305,7 @@ class HttpLLM(LLM):
             self.limits,
             self.refused,
             prompt.sampling.get("max_tokens"),
+            self.place or "llm",
         )
         start = time.perf_counter()
         try:

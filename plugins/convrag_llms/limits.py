@@ -31,7 +31,9 @@ class Budget:
         self._changed = threading.Condition()
 
     @contextmanager
-    def reserve(self, max_cost: float) -> Iterator[Callable[[float | None], None]]:
+    def reserve(
+        self, max_cost: float, place: str = "llm"
+    ) -> Iterator[Callable[[float | None], None]]:
         """Reserve the most that a request can cost while it is in flight.
 
         Yields a function that is called with the real cost; None, for a cost that is not known,
@@ -41,6 +43,7 @@ class Budget:
 
         Args:
             max_cost: US dollars.
+            place: of the stage in the configuration, for the message.
 
         Raises:
             RunStopped: what is left of the budget is less than max_cost.
@@ -60,7 +63,7 @@ class Budget:
             wait_for(self._changed, is_decided)
             if not self._fits(max_cost):
                 raise RunStopped(
-                    f"llm.max_cost_usd={self.limit:g} is nearly spent: {self.model} has cost "
+                    f"{place}.max_cost_usd={self.limit:g} is nearly spent: {self.model} has cost "
                     f"${self.spent:.4f}, and the next request could cost ${max_cost:.4f}. Give it "
                     "more, and the same command goes on from here."
                 )

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from convrag.sdk.output.library_logs import owns_logs
 from convrag_llms.errors import (
@@ -115,6 +115,15 @@ def complete(request: Mapping[str, Any], answer: Answer | None = None) -> Any:
     """
     with answering(answer), _unwrap_errors():
         return load_library().completion(**request, max_retries=0)
+
+
+def call_function(name: Literal["embedding", "rerank"], request: Mapping[str, Any]) -> Any:
+    """Return the response of another of litellm's functions to one request, without retries.
+
+    Raises what litellm raises, and the errors of connections.py.
+    """
+    with _unwrap_errors():
+        return getattr(load_library(), name)(**request, max_retries=0)
 
 
 @contextmanager

@@ -40,6 +40,14 @@ class LitellmEndpoint(Endpoint):
         return [str(name) for name in environment["missing_keys"]]
 
 
+def find_litellm_key(endpoint: Endpoint) -> str | None:
+    """Find the key to send; None leaves it to litellm to find the provider's."""
+    key = endpoint.api_key()
+    if key is None and endpoint.is_self_hosted():
+        return _PLACEHOLDER_KEY
+    return key
+
+
 class LiteLLM(HttpLLM):
     """Ask a language model through litellm: a hosted one, or a server of the OpenAI protocol.
 
@@ -89,7 +97,7 @@ class LiteLLM(HttpLLM):
         request = {
             **body,
             "api_base": self.endpoint.address(),
-            "api_key": self._find_key(),
+            "api_key": find_litellm_key(self.endpoint),
             "timeout": timeout,
         }
         reader = self.make_reader(body, on_piece)
@@ -127,13 +135,6 @@ class LiteLLM(HttpLLM):
             _find_highest(info, OUTPUT_PRICE),
             info.get("max_output_tokens"),
         )
-
-    def _find_key(self) -> str | None:
-        """Find the key to send; None leaves it to litellm to find the provider's."""
-        key = self.endpoint.api_key()
-        if key is None and self.endpoint.is_self_hosted():
-            return _PLACEHOLDER_KEY
-        return key
 
     def _answer_by_batch(self, url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
         """Wait for the reply to a request that litellm made for Anthropic.

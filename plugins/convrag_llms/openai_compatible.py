@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
 
-from convrag import LLMError
-from convrag_llms.endpoint import KEY_VARIABLES, USUAL_ADDRESSES, is_private
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.prices import (
     PRICE_NAMES,
     TokenPrices,
     compute_batch_cost,
-    compute_listed_cost,
-    find_listed_prices,
+    compute_server_cost,
+    find_server_prices,
+)
+from convrag_llms.targets import (
+    PREFIX,
+    find_address,
+    find_model_name,
+    find_target,
+    list_missing_address,
 )
 from convrag_llms.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
     from convrag_llms.reply import Reply, ReplyReader
-
-PREFIX = "openai/"
-"""The prefix of the server's own name of a model: "openai/qwen"."""
-
-_NO_ADDRESS = (
-    f"the server's address is missing, llm.api_base=...: {USUAL_ADDRESSES}. Choose llm=openai for "
-    "OpenAI's own models"
-)
 
 _NOT_SENT = frozenset({*PRICE_NAMES, "extra_headers", "extra_body"})
 """Names in `llm.extra` that are not parameters of a request."""
@@ -55,8 +50,8 @@ class OpenAICompatible(HttpLLM):
         api_base: the server's address, such as http://localhost:8000/v1; None is what the variable
             OPENAI_BASE_URL says, which needs to be set then. It is written into the run's files:
             one with a password goes into a variable that api_base_env names.
-        api_key_env: the NAME of the environment variable that holds the key. None sends no key
-            (OPENAI_API_KEY, where api_base is None).
+        api_key_env: the NAME of the environment variable that holds the key. None sends no key, but
+            OPENAI_API_KEY to https://api.openai.com/v1, and where api_base is None.
         extra: what else the server takes, by name (top_k, guided_json, ...), sent as it is.
             extra_headers are sent as headers. Prices go here as well, in US dollars:
             input_cost_per_token and output_cost_per_token, and cache_read_input_token_cost for
@@ -72,9 +67,7 @@ class OpenAICompatible(HttpLLM):
 
     def check(self) -> Iterable[str]:
         """Yield what is missing: the address, or what any server needs."""
-        if self._given_address() is None:
-            return [_NO_ADDRESS]
-        return super().check()
+        return list_missing_address(self.endpoint) or super().check()
 
     def ask(
         self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None
@@ -94,7 +87,7 @@ class OpenAICompatible(HttpLLM):
         """Return OpenAI's."""
         from convrag_llms.batch_protocols import OpenAIBatches
 
-        return OpenAIBatches(self._find_target)
+        return OpenAIBatches(partial(find_target, self.endpoint))
 
     def count_tokens(self, text: str) -> int:
         """Estimate the tokens of a text: which tokenizer the server has is not known."""
@@ -105,12 +98,8 @@ class OpenAICompatible(HttpLLM):
 
         A server on this machine or in a private network costs nothing.
         """
-        if self.given_prices:
-            return self.given_prices
-        address = self._find_address()
-        if is_private(address):
-            return TokenPrices(0.0, 0.0)
-        return find_listed_prices(self._model_name(), address)
+        address = find_address(self.endpoint)
+        return find_server_prices(self.given_prices, find_model_name(self.endpoint), address)
 
     def _compute_cost(self, body: Mapping[str, Any], reader: ReplyReader) -> float | None:
         """Compute the US dollars of a request; None where no price is known.
@@ -125,12 +114,14 @@ class OpenAICompatible(HttpLLM):
         completion = tokens.completion
         if completion is None:
             completion = estimate_tokens(reader.written)
-        if self.given_prices:
-            return self.given_prices.compute_cost(prompt, completion, tokens.cached)
-        address = self._find_address()
-        if is_private(address):
-            return 0.0
-        return compute_listed_cost(self._model_name(), address, prompt, completion, tokens.cached)
+        return compute_server_cost(
+            self.given_prices,
+            find_model_name(self.endpoint),
+            find_address(self.endpoint),
+            prompt,
+            completion,
+            tokens.cached,
+        )
 
     def _send(self, body: Mapping[str, Any], reader: ReplyReader, *, streamed: bool) -> None:
         """Send a request by itself, and read the reply."""
@@ -139,7 +130,7 @@ class OpenAICompatible(HttpLLM):
         request = self._make_request(body)
         if streamed:
             request |= {"stream": True}
-        url, headers = self._find_target("/chat/completions")
+        url, headers = find_target(self.endpoint, "/chat/completions")
         headers |= {"content-type": "application/json"}
         for name, value in (body.get("extra_headers") or {}).items():
             headers[name.lower()] = value
@@ -152,42 +143,8 @@ class OpenAICompatible(HttpLLM):
     def _make_request(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Make the JSON of a request from its parameters."""
         parameters = {name: value for name, value in body.items() if name not in _NOT_SENT}
-        return {**parameters, "model": self._model_name(), **(body.get("extra_body") or {})}
-
-    def _model_name(self) -> str:
-        """Return the server's own name of the model."""
-        return self.endpoint.model.removeprefix(PREFIX)
-
-    def _find_address(self) -> str:
-        """Find the server's address. Raises LLMError where none is given."""
-        address = self._given_address()
-        if address is None:
-            raise LLMError(_NO_ADDRESS, provider="", model=self._model_name())
-        return address
-
-    def _given_address(self) -> str | None:
-        return self.endpoint.address() or self.endpoint.address_in_environment()
-
-    def _find_target(self, path: str) -> tuple[str, dict[str, str]]:
-        """Find the URL of a path, and the headers that say who asks. Raises LLMError."""
-        parts = urlsplit(self._find_address())
-        host = parts.netloc.rpartition("@")[2]
-        url = urlunsplit((parts.scheme, host, f"{parts.path.rstrip('/')}{path}", parts.query, ""))
-        if parts.username:
-            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            return url, {"authorization": f"Basic {b64encode(user.encode()).decode()}"}
-        key = self._find_key()
-        return url, {"authorization": f"Bearer {key}"} if key else {}
-
-    def _find_key(self) -> str:
-        """Find the key; empty where none is sent. Raises LLMError for one that cannot be a key."""
-        key = self.endpoint.api_key()
-        if key is None and not self.endpoint.is_self_hosted():
-            key = os.environ.get(KEY_VARIABLES["openai"][0])
-        key = (key or "").strip()
-        if not key.isascii():
-            message = (
-                f"the key for {self.endpoint.model} has characters that no key has: export it again"
-            )
-            raise LLMError(message, provider=self.endpoint.provider, model=self.endpoint.model)
-        return key
+        return {
+            **parameters,
+            "model": find_model_name(self.endpoint),
+            **(body.get("extra_body") or {}),
+        }

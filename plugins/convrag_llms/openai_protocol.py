@@ -34,9 +34,9 @@ def read_completion(response: Response) -> dict[str, Any]:
     data = parse_object(b"".join(response.read_pieces()), response.headers)
     choices = list_choices(data)
     if not choices:
-        _raise_error(data)
+        raise_error(data)
     elif choices[0].get("error") and not choices[0].get("message"):
-        _raise_error(choices[0])
+        raise_error(choices[0])
     return data
 
 
@@ -52,7 +52,7 @@ def read_chunks(response: Response) -> Iterator[dict[str, Any]]:
             return
         chunk = parse_object(data, response.headers)
         if "choices" not in chunk:
-            _raise_error(chunk)
+            raise_error(chunk)
         yield chunk
 
 
@@ -99,7 +99,7 @@ def _read_error(response: Response) -> HttpError:
     return HttpError(response.status, message, response.headers, find_parameter(parsed))
 
 
-def _raise_error(data: Mapping[str, Any]) -> None:
+def raise_error(data: Mapping[str, Any]) -> None:
     """Raise the error that came in place of a reply, with the status that fits it."""
     message = _find_message(data)
     if message is not None:

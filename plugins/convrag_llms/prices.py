@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convrag import ConfigError, Message
+from convrag_llms.endpoint import is_private
 
 INPUT_PRICE = "input_cost_per_token"
 OUTPUT_PRICE = "output_cost_per_token"
 CACHED_PRICE = "cache_read_input_token_cost"
+REQUEST_PRICE = "input_cost_per_query"
 
-PRICE_NAMES = (INPUT_PRICE, OUTPUT_PRICE, CACHED_PRICE)
+PRICE_NAMES = (INPUT_PRICE, OUTPUT_PRICE, CACHED_PRICE, REQUEST_PRICE)
 """The names of a user's prices in `llm.extra`, which are litellm's, too."""
 
 BATCH_SHARE = 0.5
@@ -37,19 +39,21 @@ class TokenPrices(NamedTuple):
         max_output_tokens: the longest reply in tokens; None where it is not known.
         cached_price: of a token of the prompt that the provider had in its cache; None for
             `input_price`.
+        request_price: of a request, whatever its tokens, in US dollars; rerankers have it.
     """
 
     input_price: float
     output_price: float
     max_output_tokens: int | None = None
     cached_price: float | None = None
+    request_price: float = 0.0
 
     def compute_cost(self, prompt: int, completion: int, cached: int = 0) -> float:
         """Compute the cost of a request with so many tokens, `cached` being a part of `prompt`."""
         cached = min(cached, prompt)
         cached_price = self.input_price if self.cached_price is None else self.cached_price
         prompt_cost = (prompt - cached) * self.input_price + cached * cached_price
-        return prompt_cost + completion * self.output_price
+        return self.request_price + prompt_cost + completion * self.output_price
 
     def find_longest(self, max_tokens: Any) -> float:
         """Find the longest reply in tokens that may have to be paid; infinite without a limit."""
@@ -65,29 +69,46 @@ class TokenPrices(NamedTuple):
         message_bytes = sum(len(message.content.encode()) for message in messages)
         prompt_tokens = message_bytes + _TEMPLATE_TOKENS * (len(messages) + 1)
         input_price = max(self.input_price, self.cached_price or 0.0)
-        return prompt_tokens * input_price + self.find_longest(max_tokens) * self.output_price
+        reply_price = self.find_longest(max_tokens) * self.output_price
+        return self.request_price + prompt_tokens * input_price + reply_price
 
 
-def read_given_prices(extra: Mapping[str, Any]) -> TokenPrices | None:
+def read_given_prices(extra: Mapping[str, Any], place: str = "llm") -> TokenPrices | None:
     """Read the prices that a user gave in `llm.extra`; None without any.
+
+    Args:
+        extra: the parameter of that name.
+        place: of the stage in the configuration, for messages. Only a language model has an output
+            that is paid.
 
     Raises:
         ConfigError: a price is missing or not a price: a cost limit that rests on half of the
             prices would be passed without a word.
     """
     given = {
-        name: _read_price(name, extra[name]) for name in PRICE_NAMES if extra.get(name) is not None
+        name: _read_price(f"{place}.extra.{name}", extra[name])
+        for name in PRICE_NAMES
+        if extra.get(name) is not None
     }
     if not given:
         return None
+    if place != "llm":
+        given.setdefault(OUTPUT_PRICE, 0.0)
+        given = {INPUT_PRICE: 0.0, **given} if REQUEST_PRICE in given else given
     for missing in (INPUT_PRICE, OUTPUT_PRICE):
         if missing not in given:
             names = " and ".join(given)
             raise ConfigError(
-                f"llm.extra has {names} without {missing}: give it as well, in US dollars per "
+                f"{place}.extra has {names} without {missing}: give it as well, in US dollars per "
                 "token (0 where these tokens cost nothing)"
             )
-    return TokenPrices(given[INPUT_PRICE], given[OUTPUT_PRICE], None, given.get(CACHED_PRICE))
+    return TokenPrices(
+        given[INPUT_PRICE],
+        given[OUTPUT_PRICE],
+        None,
+        given.get(CACHED_PRICE),
+        given.get(REQUEST_PRICE, 0.0),
+    )
 
 
 def _read_price(name: str, value: Any) -> float:
@@ -97,8 +118,51 @@ def _read_price(name: str, value: Any) -> float:
     except (TypeError, ValueError):
         price = math.nan
     if not 0 <= price < math.inf:
-        raise ConfigError(f"llm.extra.{name}={value!r} is not a price in US dollars, such as 3e-06")
+        raise ConfigError(f"{name}={value!r} is not a price in US dollars, such as 3e-06")
     return price
+
+
+def find_server_prices(given: TokenPrices | None, model: str, address: str) -> TokenPrices | None:
+    """Return the user's prices, else those that the provider lists; None where there are none.
+
+    A server on this machine or in a private network costs nothing.
+    """
+    if given:
+        return given
+    if is_private(address):
+        return TokenPrices(0.0, 0.0)
+    return find_listed_prices(model, address)
+
+
+def compute_server_cost(
+    given: TokenPrices | None,
+    model: str,
+    address: str,
+    prompt: int,
+    completion: int = 0,
+    cached: int = 0,
+) -> float | None:
+    """Compute the cost of a request as `find_server_prices` has its prices: US dollars or None."""
+    if given:
+        return given.compute_cost(prompt, completion, cached)
+    if is_private(address):
+        return 0.0
+    return compute_listed_cost(model, address, prompt, completion, cached)
+
+
+def describe_missing_price(limit: float, model: str, output_price: str) -> str:
+    """Say that a cost limit cannot be kept, as a problem of a check.
+
+    Args:
+        limit: US dollars.
+        model: whose price is not known.
+        output_price: the name of the second price that is needed; empty for none.
+    """
+    names = " and ".join(filter(None, (INPUT_PRICE, output_price)))
+    return (
+        f"{{place}}.max_cost_usd={limit:g} cannot be kept: no price is known for {model}. Give it "
+        f"in {{place}}.extra, as {names}, or set {{place}}.max_cost_usd=null"
+    )
 
 
 def compute_listed_cost(

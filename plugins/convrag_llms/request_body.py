@@ -52,19 +52,28 @@ _warned: set[tuple[str, str]] = set()
 """Parameters and providers that a warning was logged for."""
 
 
-def check_extra(extra: Mapping[str, Any]) -> None:
+def check_extra(
+    extra: Mapping[str, Any],
+    place: str = "llm",
+    own_parameters: Mapping[str, str] = _NOT_EXTRA,
+) -> None:
     """Check the parameters of `llm.extra`. Raises ConfigError.
 
     It takes neither parameters that the option has itself nor keys. Headers may hold a key: a
     configuration refers to it, as in Authorization: "Bearer ${oc.env:MY_KEY}".
+
+    Args:
+        extra: the parameters.
+        place: of the stage in the configuration, for messages.
+        own_parameters: parameters that `extra` does not take -> what to do instead.
     """
     for name in extra:
-        if name in _NOT_EXTRA:
-            raise ConfigError(f"llm.extra.{name}: {_NOT_EXTRA[name]}")
+        if name in own_parameters:
+            raise ConfigError(f"{place}.extra.{name}: {own_parameters[name]}")
         if is_secret_name(name, loose=True):
             raise ConfigError(
-                f"llm.extra: {name!r} is named like a secret: keys come from the environment "
-                "(llm.api_key_env names the variable)"
+                f"{place}.extra: {name!r} is named like a secret: keys come from the environment "
+                f"({place}.api_key_env names the variable)"
             )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
 
-from convrag import ConvragError, Ranker, operational
+from convrag import ConfigError, ConvragError, Ranker, operational
 from convrag_neural.batches import compute_in_batches
 from convrag_neural.local_model import SentenceTransformersStage, score_distinct
 
@@ -38,6 +38,9 @@ class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
         dtype: the numbers that it computes with; "auto" is what the weights are kept in. "bfloat16"
             changes the third digit, and is faster on a GPU and on a CPU that computes in it (AMX,
             AVX512-BF16), slower on others.
+        query_template: what the model reads for a query, for models that were trained so; {query}
+            stands for the query.
+        text_template: what it reads for a text; {text} stands for the text.
         max_length: tokens of query and text together that are read; the rest of the longer one is
             cut off. None takes the model's own limit.
 
@@ -46,6 +49,8 @@ class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
     """
 
     model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+    query_template: str = "{query}"
+    text_template: str = "{text}"
     batch_size: Annotated[int, operational, Ge(1)] = 32
     max_length: Annotated[int | None, Ge(1)] = None
 
@@ -53,7 +58,9 @@ class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
         """Score each text: (n,) logits."""
 
         def score_texts(distinct: list[str]) -> NDArray[np.float32]:
-            return self._predict_logits([(query, text) for text in distinct])
+            whole_query = self.query_template.replace("{query}", query)
+            pairs = [(whole_query, self.text_template.replace("{text}", text)) for text in distinct]
+            return self._predict_logits(pairs)
 
         return score_distinct(texts, score_texts)
 
@@ -62,6 +69,12 @@ class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
         with self._locked_model() as model:
             compute = partial(_predict_batch, model)
             return compute_in_batches(pairs, compute, model, self.batch_size)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, place in (("query_template", "{query}"), ("text_template", "{text}")):
+            if place not in getattr(self, name):
+                raise ConfigError(f"{name} has no {place}")
 
     def _load_model(self, source: str) -> CrossEncoder:
         from sentence_transformers import CrossEncoder

@@ -26,6 +26,7 @@ class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransforme
     Args:
         model: a folder, which needs no network, or a name on the hub, which is downloaded once.
         query_prefix: put before queries, for models that were trained so (the model's card tells).
+        passage_prefix: put before other texts, likewise.
         batch_size: the most texts that are embedded at once: on a GPU more is faster, and needs
             more memory; on a CPU batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
@@ -42,6 +43,7 @@ class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransforme
     """
 
     query_prefix: str = ""
+    passage_prefix: str = ""
     batch_size: Annotated[int, operational, Ge(1)] = 32
     max_length: Annotated[int | None, Ge(1)] = None
 
@@ -49,7 +51,7 @@ class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransforme
         """Embed texts as unit rows, (n, d) float32; blank texts are zero rows."""
         import numpy as np
 
-        prefix = self.query_prefix if query else ""
+        prefix = self.query_prefix if query else self.passage_prefix
         filled = [index for index, text in enumerate(texts) if text.strip()]
         with self._locked_model() as model:
             # At least one text: the width of the rows is the model's.

@@ -4,21 +4,22 @@ What earlier and interrupted builds have is known by the hashes of the texts.
 """
 
 import shutil
+import threading
 import zipfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import InitVar, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from convrag import Embedder, Store
+from convrag import ConvragError, Embedder, Store
 from convrag.sdk.files import open_atomically
 from convrag.sdk.output.progress import count_parts
 from convrag.sdk.search.corpus import Corpus
-from convrag.sdk.search.queries import embed_uncached
 from convrag_retrieval.corpora import BuildCounts
 from convrag_retrieval.vectors import Quantize, StoredRows
 
@@ -58,6 +59,7 @@ class VectorBuilder:
     """The numbers of passages that `build` reused, embedded and removed."""
 
     def __post_init__(self, shards: str) -> None:
+        self._keeping = threading.Lock()
         self._shards = Shards(self.store.path / SHARDS / f"{[*self.families, 'none'][0]}-{shards}")
         self._newest = (
             self.store.folders.find_newest("indexes", self.series) if self.series else None
@@ -117,11 +119,30 @@ class VectorBuilder:
             for start in range(0, len(distinct), self.batch_size):
                 batch = distinct[start : start + self.batch_size]
                 texts = [passage.content for passage in self.corpus.get_by_position(batch)]
-                hashes, rows = self._texts.hashes[batch], embed_uncached(self.embedder, texts)
-                if self.families:
-                    self._shards.add(hashes[0].hex(), hashes=hashes, rows=rows)
-                self._fill(hashes, rows)
-                advance(len(batch))
+                self.embedder.embed_in_parts(texts, partial(self._keep, batch, advance))
+
+    def _keep(
+        self,
+        batch: Sequence[int],
+        advance: Callable[[int], None],
+        places: Sequence[int],
+        rows: NDArray[np.float32],
+    ) -> None:
+        """Keep the rows of some passages of a batch, in case the build is interrupted.
+
+        Args:
+            batch: the positions of passages.
+            advance: is told how many were done.
+            places: of the passages in the batch.
+            rows: their vectors.
+        """
+        positions = [batch[place] for place in places]
+        hashes = self._texts.hashes[positions]
+        with self._keeping:
+            if self.families:
+                self._shards.add(hashes[0].hex(), hashes=hashes, rows=rows)
+            self._fill(hashes, rows)
+            advance(len(positions))
 
     def _fill(self, hashes: NDArray[np.bytes_], rows: NDArray[np.float32]) -> NDArray[np.int64]:
         """Write known vectors to all positions that have their texts, and return these."""
@@ -130,8 +151,20 @@ class VectorBuilder:
             if self._rows is None:
                 shape = (len(self._texts.hashes), rows.shape[1])
                 self._rows = StoredRows.create(self._folder, shape, self.quantize)
+            self._check_width(rows)
             self._rows.write(positions, rows[places])
         return positions
+
+    def _check_width(self, rows: NDArray[np.float32]) -> None:
+        """Raise ConvragError unless new rows are as long as those that are there."""
+        assert self._rows is not None
+        width, earlier = rows.shape[1], self._rows.stored.shape[1]
+        if width != earlier:
+            raise ConvragError(
+                f"the vectors of {self.corpus.domain} have {earlier} numbers, and the embedder now "
+                f"gives {width}: another model has taken its place. Name the new one as it is "
+                "called (embedder.model), so that an index of its own is built"
+            )
 
     def _count_removed(self) -> int:
         """Count the passages of the index before this one whose texts are gone."""

@@ -110,6 +110,47 @@ def test_ours_are_rerankers_without_a_copy() -> None:
     assert compose("reranker=bge_reranker").reranker == compose("ranker=bge_reranker").ranker
 
 
+PROMPT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "prefixes", "max_length"),
+    [
+        ("qwen3", "Qwen/Qwen3-Embedding-0.6B", (PROMPT, ""), 8192),
+        ("qwen3_4b", "Qwen/Qwen3-Embedding-4B", (PROMPT, ""), 8192),
+        ("bge_m3", "BAAI/bge-m3", ("", ""), 8192),
+        ("e5", "intfloat/multilingual-e5-small", ("query: ", "passage: "), 512),
+        (
+            "embedding_gemma",
+            "google/embeddinggemma-300m",
+            ("task: search result | query: ", "title: none | text: "),
+            2048,
+        ),
+        ("granite", "ibm-granite/granite-embedding-small-english-r2", ("", ""), 8192),
+    ],
+)
+def test_embedders_of_today_are_used_as_their_cards_say(
+    name: str, model: str, prefixes: tuple[str, str], max_length: int
+) -> None:
+    embedder = compose(f"embedder={name}").embedder
+    assert embedder.model == model
+    assert (embedder.query_prefix, embedder.passage_prefix) == prefixes
+    assert embedder.max_length == max_length
+
+
+def test_rankers_of_today() -> None:
+    qwen3 = compose("reranker=qwen3_reranker").reranker
+    assert qwen3.query_template.endswith("\n<Query>: {query}\n")
+    assert qwen3.query_template.startswith("<|im_start|>system\nJudge whether")
+    assert '"yes" or "no".<|im_end|>\n<|im_start|>user\n' in qwen3.query_template
+    assert qwen3.text_template.startswith("<Document>: {text}<|im_end|>\n<|im_start|>assistant\n")
+    jina = compose("reranker=jina_reranker").reranker
+    assert (jina.api_base, jina.api_key_env) == ("https://api.jina.ai/v1", "JINA_API_KEY")
+    assert compose("reranker=mxbai_rerank").reranker.model == "mixedbread-ai/mxbai-rerank-base-v1"
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

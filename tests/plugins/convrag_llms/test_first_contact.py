@@ -32,9 +32,9 @@ def test_an_address_has_to_be_given() -> None:
     """It was localhost:8000, where convrag's own server listened."""
     llm = OpenAICompatible(model="m")
     (problem,) = llm.check()
-    assert "address is missing, llm.api_base=" in problem
+    assert "address is missing, {place}.api_base=" in problem
     assert "http://localhost:11434/v1" in problem
-    assert "llm=openai" in problem
+    assert "https://api.openai.com/v1" in problem
     with pytest.raises(LLMError, match="address is missing, llm.api_base="):
         llm.complete(PROMPT)
 
@@ -49,7 +49,7 @@ def test_a_server_of_convrag_is_refused_before_the_first_turn(
 ) -> None:
     llm = OpenAICompatible(model="m", api_base=f"{convrag_server.address}/v1")
     (problem,) = llm.check()
-    assert "is a server of convrag, not of a language model" in problem
+    assert "is a server of convrag, not of a model" in problem
 
 
 @pytest.mark.parametrize(

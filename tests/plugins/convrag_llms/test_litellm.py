@@ -352,7 +352,7 @@ class TestCheck:
         self, parameters: dict[str, Any], name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert list(LiteLLM(**parameters).check()) == [
-            f"{name} is not set: export it or choose llm=extractive"
+            f"{name} is not set: export it or choose {{place}}=extractive"
         ]
         monkeypatch.setenv(name, KEY)
         assert f"{name} is not set" not in str(list(LiteLLM(**parameters).check()))
@@ -378,13 +378,13 @@ class TestCheck:
             "http://127.0.0.1:9/v1?api-key=hunter2hunter2",
         ):
             (problem,) = LiteLLM(model="openai/x", api_base=address).check()
-            assert "llm.api_base_env" in problem
+            assert "{place}.api_base_env" in problem
             assert "hunter2" not in problem
 
     def test_a_cost_limit_needs_prices(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         (problem,) = LiteLLM(model="openai/nobody-knows", max_cost_usd=1).check()
-        assert "llm.max_cost_usd=1 cannot be kept: no price is known" in problem
+        assert "{place}.max_cost_usd=1 cannot be kept: no price is known" in problem
         assert list(LiteLLM(model="openai/gpt-4", max_cost_usd=1).check()) == []
         priced = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}
         assert (
@@ -393,7 +393,7 @@ class TestCheck:
         (problem,) = LiteLLM(
             model="openai/nobody-knows", max_cost_usd=1, extra=priced, max_tokens=None
         ).check()
-        assert "set llm.max_tokens" in problem
+        assert "set {place}.max_tokens" in problem
 
 
 @pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)

@@ -172,3 +172,11 @@ def test_a_line_is_logged_once() -> None:
     once = RedactingFilter()
     lines = [logging.LogRecord("x", logging.WARNING, "", 0, "a %s", (n,), None) for n in (1, 1, 2)]
     assert [once.filter(line) for line in lines] == [True, False, True]
+
+
+def test_a_message_names_the_place_of_the_stage(server: Server) -> None:
+    server.plan_replies(make_error(404))
+    stage = make_client(server)
+    stage.place = "rewriter.llm"
+    with pytest.raises(LLMError, match=r"Check rewriter\.llm\.model and rewriter\.llm\.api_base"):
+        stage.complete(PROMPT)

@@ -318,8 +318,9 @@ def test_a_provider_costs_what_it_lists(
 ) -> None:
     server.plan_replies(make_reply(prompt_tokens_details={"cached_tokens": 4}))
     stage = OpenAICompatible(model=model, api_base=server.address, max_cost_usd=1)
-    monkeypatch.setattr(stage, "_find_address", lambda: address)
-    monkeypatch.setattr(stage, "_find_target", lambda end: (f"{server.address}{end}", {}))
+    module = "convrag_llms.openai_compatible"
+    monkeypatch.setattr(f"{module}.find_address", lambda _: address)
+    monkeypatch.setattr(f"{module}.find_target", lambda _, end: (f"{server.address}{end}", {}))
     assert any("cannot be kept" in each for each in stage.check()) == (cost is None)
     if cost is not None:
         assert stage.complete(PROMPT).cost_usd == pytest.approx(cost)

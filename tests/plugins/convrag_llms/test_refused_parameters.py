@@ -152,7 +152,6 @@ def test_a_schema_is_tried_once(server: Server) -> None:
 def test_the_preset_of_openai_asks_any_of_its_models(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.address)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
     effort = "Unrecognized request argument supplied: reasoning_effort"
     server.plan_replies(
@@ -161,7 +160,8 @@ def test_the_preset_of_openai_asks_any_of_its_models(
         make_reply("A dog."),
     )
     run = ["generator=direct", "rewriter=none", "tracker=none", "metrics=[]", "limit=1"]
-    done = run_task([*run, "llm=openai", "llm.model=gpt-4.1"], tmp_path)
+    model = ["llm=openai", "llm.model=gpt-4.1", f"llm.api_base={server.address}"]
+    done = run_task([*run, *model], tmp_path)
     assert done.returncode == 0, done.stderr
     assert server.requests[-1]["model"] == "gpt-4.1"
     assert server.requests[-1]["max_completion_tokens"] == 512

@@ -51,6 +51,13 @@ def test_blank_texts_are_zero_rows_among_others() -> None:
     assert np.allclose(rows[[0, 3]], embedder().embed(["dog", "cat"]), atol=1e-6)
 
 
+def test_passages_have_a_prefix_of_their_own() -> None:
+    prefixed = embedder(query_prefix="query: ", passage_prefix="passage: ")
+    expected = embedder().embed(["query: dogs", "passage: dogs"])
+    assert np.allclose(prefixed.embed(["dogs"], query=True), expected[:1], atol=1e-6)
+    assert np.allclose(prefixed.embed(["dogs"]), expected[1:], atol=1e-6)
+
+
 def test_only_queries_get_the_prefix() -> None:
     prefixed = embedder(query_prefix="Find: ")
     assert np.allclose(

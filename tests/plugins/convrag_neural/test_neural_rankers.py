@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convrag.api.errors import ConvragError
+from convrag.api.errors import ConfigError, ConvragError
 from convrag.config.compose import compose
 from convrag.testing import RankerContract
 from convrag.turn.wiring import Wiring
@@ -85,6 +85,17 @@ def test_scores_are_the_logits_of_each_pair_alone(scoring: Path, batch_size: int
     )
     assert scores.tolist() == pytest.approx(alone, abs=1e-4)
     assert len(set(scores.round(3).tolist())) > len(TEXTS) / 2, "the model must tell texts apart"
+
+
+def test_templates_make_what_the_model_reads(scoring: Path) -> None:
+    templates = {"query_template": "find {query} now", "text_template": "text: {text}"}
+    ranker = CrossEncoderRanker(model=str(scoring), **templates)
+    plain = CrossEncoderRanker(model=str(scoring))
+    expected = plain.score("find copper {text} now", ["text: kettle", "text: {query}"])
+    scores = ranker.score("copper {text}", ["kettle", "{query}"])
+    assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+    with pytest.raises(ConfigError, match=r"text_template has no \{text\}"):
+        CrossEncoderRanker(model=str(scoring), text_template="text")
 
 
 def test_what_is_longer_is_cut_off(scoring: Path) -> None:
