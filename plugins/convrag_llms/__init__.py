@@ -1,8 +1,11 @@
-"""Language models at servers: asked directly in OpenAI's protocol, or through litellm.
+"""Language models: at servers, asked directly or through litellm, and in this process.
 
 * `openai_compatible`: the option for servers that speak OpenAI's protocol.
 * `litellm_llm`: the option for all other providers.
 * `http_llm`: the base of both, a stage that asks a server.
+* `llama_cpp_llm`: the option for a model in this process, without a server.
+* `llama_cpp_model`: the loaded model, which a thread asks at a time.
+* `gguf_files`: finds the model's file, here or on the hub.
 
 What a call consists of:
 
@@ -40,7 +43,7 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Register `llm=litellm` and `llm=openai_compatible`."""
+    """Register `llm=litellm`, `llm=openai_compatible` and `llm=llama_cpp`."""
     register(
         "llm",
         "litellm",
@@ -54,4 +57,10 @@ def convrag_register(register: Register) -> None:
         "Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, a gateway.",
         model="default",
         api_base="http://localhost:8000/v1",
+    )
+    register(
+        "llm",
+        "llama_cpp",
+        "convrag_llms.llama_cpp_llm:LlamaCpp",
+        "Run a model in this process with llama.cpp: a GGUF file, without a server, key or cost.",
     )
