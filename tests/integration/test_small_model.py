@@ -34,6 +34,9 @@ SCHEMA = {
     "required": ["kilometres"],
     "additionalProperties": False,
 }
+WITHOUT_PENALTY = {"repeat_penalty": 1.0}
+"""This server's default is 1.1, under which numbers of the prompt are copied with other digits."""
+
 DOORS = ("server", "process")
 
 
@@ -46,7 +49,9 @@ def stages(small_model: Path) -> Iterator[dict[str, Any]]:
     with serve(small_model, port) as address:
         loaded = load(small_model)
         yield {
-            "server": OpenAICompatible(model="smollm2", api_base=address, max_tokens=16),
+            "server": OpenAICompatible(
+                model="smollm2", api_base=address, max_tokens=16, extra=WITHOUT_PENALTY
+            ),
             "process": LlamaCpp(model=small_model, max_tokens=16, **SETTINGS),
             "loaded": loaded,
         }
