@@ -36,7 +36,7 @@ def test_an_option_survives_a_model_that_does_not_obey(
 ) -> None:
     attempt = try_option(group, name, small_model, tmp_path)
     assert attempt.status in (0, 3), attempt.printed
-    assert len(attempt.rows) == 2
+    assert len(attempt.rows) in (2, 3)
     for row in attempt.rows:
         assert row["error"] == ""
         assert row["agent_response"]

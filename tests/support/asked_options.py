@@ -25,7 +25,8 @@ from tasks import run_task
 
 SAMPLE = ROOT / "plugins/convrag_datasets/sample"
 
-TURNS = ("moon-basics<::>1", "moon-basics<::>2")
+TURNS = {"memory=summary": 3}
+"""Option -> turns that it needs before it asks; two are enough for the others."""
 
 BASE = (
     "rewriter=none",
@@ -48,7 +49,9 @@ OTHER: dict[str, Sequence[str]] = {
     "metrics=goal_success": ("dataset=simulated", "dataset.turns=2", "limit=1"),
     "memory=summary": ("memory.recent=1", "memory.block=1", "rewriter=last_n"),
     "memory=forgetting": ("rewriter=last_n",),
-    "generator=ginger": ("generator.llm=llama_cpp",),
+    "generator=chat": ("generator.llm=llama_cpp",),
+    "generator=direct": ("generator.llm=llama_cpp",),
+    "generator=ginger": ("generator.llm=llama_cpp", "generator.fluency=true"),
     "detector=auto": _GINGER,
     "detector=llm": _GINGER,
     "summarizer=llm": (*_GINGER, "summarizer.llm=llama_cpp"),
@@ -125,7 +128,8 @@ def make_overrides(group: str, name: str, model: Path, folder: Path) -> list[str
     chosen = [choice, *OTHER.get(f"{group}={name}", ())]
     if "max_tokens" in plugins.load().registry.options(group)[name].parameters:
         chosen.append(f"{parameters}.max_tokens={MAX_TOKENS}")
-    data = [] if "dataset=simulated" in chosen else list_data(folder / "data")
+    turns = TURNS.get(f"{group}={name}", 2)
+    data = [] if "dataset=simulated" in chosen else list_data(folder / "data", turns)
     overrides = {}
     for override in (*BASE, *data, *chosen):
         key, _, value = override.partition("=")
@@ -137,16 +141,17 @@ def make_overrides(group: str, name: str, model: Path, folder: Path) -> list[str
     return [*list_overrides(model), *lines, f"store.path={folder / 'store'}"]
 
 
-def list_data(folder: Path) -> list[str]:
-    """Write the first two turns of the sample, and list the overrides that choose them."""
+def list_data(folder: Path, turns: int) -> list[str]:
+    """Write the first turns of the sample, and list the overrides that choose them."""
     folder.mkdir()
     first = (SAMPLE / "conversations.jsonl").read_text(encoding="utf-8").splitlines()[0]
     conversation = json.loads(first)
-    conversation["turns"] = conversation["turns"][:2]
+    conversation["turns"] = conversation["turns"][:turns]
     path = folder / "conversations.jsonl"
     path.write_text(json.dumps(conversation), encoding="utf-8")
     header, *judgements = (SAMPLE / "qrels/dev.tsv").read_text(encoding="utf-8").splitlines()
-    of_turns = [line for line in judgements if line.startswith(TURNS)]
+    ids = tuple(f"{conversation['id']}<::>{number}\t" for number in range(1, turns + 1))
+    of_turns = [line for line in judgements if line.startswith(ids)]
     qrels = folder / "dev.tsv"
     qrels.write_text("\n".join([header, *of_turns, ""]), encoding="utf-8")
     return [
