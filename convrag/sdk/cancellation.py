@@ -5,6 +5,7 @@ from convrag.concurrency.cancellation import (
     Cancelled as Cancelled,
     check_cancelled as check_cancelled,
     cleanup_at_exit as cleanup_at_exit,
+    hold as hold,
     sleep as sleep,
     when_cancelled as when_cancelled,
 )

@@ -21,6 +21,9 @@ from convrag_kit.inventory import find_version
 _GROUPS = ("dataset", *Stages._fields, "tracker")
 
 
+_FOR_TESTS = frozenset({"test", "small_model"})
+"""Extras of those who work on convrag itself."""
+
 Level = Literal["ok", "-", "warn", "fail"]
 
 
@@ -97,7 +100,7 @@ def check_versions() -> Iterator[Finding]:
     absent: dict[str, list[str]] = defaultdict(list)
     for requirement in map(Requirement, metadata.requires(plugins.FIRST_PARTY) or ()):
         extra = _get_extra(requirement)
-        if requirement.name == plugins.FIRST_PARTY or extra == "test":
+        if requirement.name == plugins.FIRST_PARTY or extra in _FOR_TESTS:
             continue
         found = find_version(requirement.name)
         if not found and extra:

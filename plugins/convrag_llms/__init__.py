@@ -1,8 +1,11 @@
-"""Models at servers: asked directly in OpenAI's protocol and those of rerankers, or by litellm.
+"""Models: at servers, asked directly or through litellm, and language models in this process.
 
 * `openai_compatible`: the option for servers that speak OpenAI's protocol.
 * `litellm_llm`: the option for all other providers.
 * `http_llm`: the base of both, a stage that asks a server.
+* `llama_cpp_llm`: the option for a model in this process, without a server.
+* `llama_cpp_model`: the loaded model, which a thread asks at a time.
+* `gguf_files`: finds the model's file, here or on the hub.
 
 Embedders and rankers at servers:
 
@@ -94,4 +97,10 @@ def convrag_register(register: Register) -> None:
         "litellm",
         "convrag_llms.litellm_ranker:LitellmRanker",
         "Score each text by a reranker through litellm: Cohere, Voyage, Jina, Bedrock and others.",
+    )
+    register(
+        "llm",
+        "llama_cpp",
+        "convrag_llms.llama_cpp_llm:LlamaCpp",
+        "Run a model in this process with llama.cpp: a GGUF file, without a server, key or cost.",
     )
