@@ -193,7 +193,7 @@ class ServerStage(Stage):
                 advise=self.advise,
             )
             try:
-                reply = call.run()
+                reply: Any = call.run()
             except RunStopped:
                 raise
             except Exception as error:
