@@ -437,7 +437,7 @@ def test_a_long_conversation_goes_out_in_20_messages_and_8000_characters(
     ]
     chat = make_chat(server, here, "retriever=bm25", "rewriter=none", passages=passages)
     server.plan_replies(make_reply(answer))
-    asked = {}
+    asked: dict[int, str] = {}
     for turn in range(16):
         question = f"What is the topic of {turn}?"
         chat.turn("c", question)
