@@ -20,6 +20,8 @@ from llm_server import Server, make_reply
 
 pytestmark = pytest.mark.integration
 
+ROOT = Path(__file__).parents[2]
+
 PAPERS = [
     Passage(
         "mtl",
@@ -435,7 +437,7 @@ def test_a_long_conversation_goes_out_in_20_messages_and_8000_characters(
     ]
     chat = make_chat(server, here, "retriever=bm25", "rewriter=none", passages=passages)
     server.plan_replies(make_reply(answer))
-    asked = {}
+    asked: dict[int, str] = {}
     for turn in range(16):
         question = f"What is the topic of {turn}?"
         chat.turn("c", question)
@@ -574,3 +576,13 @@ def test_the_condensation_is_overridden_by_hand(server: Server, here: Path) -> N
     record = chat.turn("c", FOLLOW_UP, query="causal inference")
     assert record.rewritten_query == "causal inference"
     assert len(server.requests) == 2
+
+
+def test_the_api_as_its_page_shows_it(here: Path) -> None:
+    page = (ROOT / "docs" / "systems.md").read_text(encoding="utf-8")
+    section = page.partition("### Its Python API\n")[2]
+    code = section.partition("```python\n")[2].partition("```")[0]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert "overlap with causal approaches" in names["query"]
+    assert names["messages"][-1] == Message("user", names["query"])
