@@ -5,6 +5,9 @@ keeps the prefix that a prompt has in common with the one before, and counts the
 evaluated. Only the first token of each reply is asked for.
 
     python benchmarks/speed/prefix_cache.py small.gguf --mtrag ../shared/data/mtrag
+
+With --count, nothing is evaluated: the tokens that the engine would evaluate are those after the
+longest prefix that a prompt shares with the one before, which takes seconds.
 """
 
 from __future__ import annotations
@@ -61,7 +64,7 @@ def main() -> None:
     tallies = {}
     for name, overrides in CONTEXTS.items():
         prompts = list(play(arguments, overrides))
-        tallies[name] = send(model, prompts)
+        tallies[name] = count(model, prompts) if arguments.count else send(model, prompts)
     print_table(tallies)
 
 
@@ -76,6 +79,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--generator", default="chat", choices=("chat", "direct"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repack", action="store_true", help="see llm.repack")
+    parser.add_argument("--count", action="store_true", help="tokens only, without evaluating")
     return parser.parse_args()
 
 
@@ -116,18 +120,44 @@ def send(model: LlamaCpp, conversations: Sequence[Sequence[Messages]]) -> Tally:
     return tally
 
 
+def count(model: LlamaCpp, conversations: Sequence[Sequence[Messages]]) -> Tally:
+    """Count what `send` would send and evaluate."""
+    from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+    llama = model._model().llama
+    formatter = Jinja2ChatFormatter(
+        template=llama.metadata["tokenizer.chat_template"],
+        eos_token=llama._model.token_get_text(llama.token_eos()),
+        bos_token=llama._model.token_get_text(llama.token_bos()),
+    )
+    tally = Tally(0, 0, [])
+    last: list[int] = []
+    for prompts in conversations:
+        for messages in prompts:
+            rows = [{"role": message.role, "content": message.content} for message in messages]
+            text = formatter(messages=rows).prompt
+            tokens = llama.tokenize(text.encode(), add_bos=False, special=True)
+            shared = llama.longest_token_prefix(last, tokens)
+            tally.sent += len(tokens)
+            tally.evaluated += len(tokens) - shared
+            last = tokens
+    return tally
+
+
 def print_table(tallies: dict[str, Tally]) -> None:
     """Print a row for each context, and its ratios to the first one."""
     print("| context | tokens sent | tokens evaluated | from the cache | first token, median |")
     print("| --- | --- | --- | --- | --- |")
     first, *_ = tallies.values()
     for name, tally in tallies.items():
-        seconds = statistics.median(tally.seconds)
+        seconds = "not measured"
+        if tally.seconds:
+            ratio = sum(tally.seconds) / sum(first.seconds)
+            seconds = f"{statistics.median(tally.seconds):.2f} s ({ratio:.2f})"
         print(
             f"| `{name}` | {tally.sent:,} ({tally.sent / first.sent:.2f}) "
             f"| {tally.evaluated:,} ({tally.evaluated / first.evaluated:.2f}) "
-            f"| {1 - tally.evaluated / tally.sent:.0%} "
-            f"| {seconds:.2f} s ({sum(tally.seconds) / sum(first.seconds):.2f}) |"
+            f"| {1 - tally.evaluated / tally.sent:.0%} | {seconds} |"
         )
 
 
