@@ -304,7 +304,7 @@ class HttpLLM(LLM):
             self.limits,
             self.refused,
             prompt.sampling.get("max_tokens"),
-            self.place or "llm",
+            self.config_place or "llm",
         )
         start = time.perf_counter()
         try:
