@@ -67,7 +67,7 @@ class Stage(ABC):
     passages replaces the old one.
     """
 
-    configured_at: str = ""
+    config_place: str = ""
     """Where it was first chosen ("rewriter.llm"), for messages; empty for a stage built by hand."""
 
     requires: ClassVar[Mapping[str, str]] = {}

@@ -135,7 +135,7 @@ def _build(
     ):
         stage = option.cls(**values, **injected, **stores)
     set_origin(stage, place, option)
-    stage.configured_at = place
+    stage.config_place = place
     with _explained(
         f"{place}={option.name} cannot be identified", lambda error: explain_error(error, stage)
     ):

@@ -63,8 +63,8 @@ def normalise(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    unit: NDArray[np.float32] = rows.astype(np.float32)
-    return unit
+    unit_rows: NDArray[np.float32] = rows.astype(np.float32)
+    return unit_rows
 
 
 def _sort_by_index(rows: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:

@@ -305,7 +305,7 @@ class HttpLLM(LLM):
             self.limits,
             self.refused,
             prompt.sampling.get("max_tokens"),
-            self.configured_at or "llm",
+            self.config_place or "llm",
         )
         start = time.perf_counter()
         try:

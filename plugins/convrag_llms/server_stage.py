@@ -142,7 +142,7 @@ class ServerStage(Stage):
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """Report how many requests were sent, what they cost, and what the server refuses."""
         lines = [*self.describe_requests(), *self.refused.describe()]
-        return Report(self.configured_at or self.group, tuple(lines)) if lines else None
+        return Report(self.config_place or self.group, tuple(lines)) if lines else None
 
     def describe_requests(self) -> Iterator[str]:
         """Say how many requests were sent, with their tokens and cost; nothing without any."""
@@ -189,7 +189,7 @@ class ServerStage(Stage):
                 [Message("user", text) for text in texts],
                 self.limits,
                 self.refused,
-                place=self.configured_at or self.group,
+                place=self.config_place or self.group,
                 advise=self.advise,
             )
             try:

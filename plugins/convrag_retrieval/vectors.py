@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from convrag import ConvragError
+
 Quantize = Literal["none", "float16", "int8"]
 
 FILE = "vectors.npy"
@@ -93,7 +95,17 @@ class Vectors:
         self._block = block
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
-        """Search for a unit vector: k times (position, product), largest first."""
+        """Search for a unit vector: k times (position, product), largest first.
+
+        Raises ConvragError for a vector of another length.
+        """
+        width = self.rows.stored.shape[1]
+        if len(vector) != width:
+            raise ConvragError(
+                f"the index has vectors of {width} numbers, and the embedder now gives "
+                f"{len(vector)}: another model has taken the place of the one that the index was "
+                "built with. Name it as it is called (embedder.model), so that it gets an index"
+            )
         positions = np.sort(self._shortlist(vector.astype(np.float32), k))
         scores = self.score(vector, positions)
         order = np.argsort(-scores, kind="stable")[:k]

@@ -1,6 +1,6 @@
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,7 +24,7 @@ from convrag.api.errors import PluginError
 from convrag.api.groups import OPTION_KEY
 from convrag.registry.option import Option
 from convrag.registry.option_text import describe_option
-from convrag.registry.parameters import Use
+from convrag.registry.parameters import Use, read_parameters
 
 
 class Tone(Enum):
@@ -140,6 +140,20 @@ def test_an_annotation_that_is_not_there_names_the_class() -> None:
 
     with pytest.raises(ConfigError, match=r"Hidden.__init__ .* 'Nowhere'"):
         _ = Option("rewriter", "hidden", Hidden, "toys", "toys").parameters
+
+
+@dataclass(kw_only=True, eq=False)
+class WithFactory(Ranker):
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def score(self, query: str, texts: Sequence[str]) -> Any:
+        raise NotImplementedError
+
+
+def test_a_field_may_have_a_factory_of_its_default() -> None:
+    parameter = read_parameters(WithFactory)["extra"]
+    assert parameter.default == {}
+    assert not parameter.required
 
 
 def test_a_class_without_a_constructor_has_no_parameters() -> None:

@@ -1,7 +1,7 @@
 """What a fingerprint covers, and what cannot be identified."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -20,6 +20,7 @@ from convrag.api.completions import Message
 from convrag.api.conversations import Question
 from convrag.api.errors import UnidentifiedValue
 from convrag.api.passages import Passage
+from convrag.api.stage import Embedder
 from convrag.store import fingerprint
 from convrag.store.fingerprint import collect_libraries, compute_fingerprint, digest, find_version
 from convrag.store.remember import compute_call_key
@@ -284,3 +285,17 @@ def test_endpoints_and_contents_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toys.EchoLLM, "content_hash", lambda self: "files")
     found.add(compute_fingerprint(toys.EchoLLM(), "echo", {}))
     assert len(found) == 3
+
+
+def test_a_code_version_counts_in_place_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Paid(Embedder):
+        code_version = "1"
+
+        def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+            raise NotImplementedError
+
+    first = compute_fingerprint(Paid(), "paid", {})
+    monkeypatch.setattr("convrag.store.fingerprint.hash_class", lambda *_: "another source")
+    assert compute_fingerprint(Paid(), "paid", {}) == first
+    monkeypatch.setattr(Paid, "code_version", "2")
+    assert compute_fingerprint(Paid(), "paid", {}) != first

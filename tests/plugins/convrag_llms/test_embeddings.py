@@ -224,7 +224,7 @@ class TestCost:
         embedder = make_embedder(
             models, extra=self.PRICES, max_cost_usd=0.2, batch_size=1, concurrency=1
         )
-        embedder.configured_at = "retriever.embedder"
+        embedder.config_place = "retriever.embedder"
         with pytest.raises(RunStopped, match=r"retriever\.embedder\.max_cost_usd=0\.2 is nearly"):
             embedder.embed([f"text {number}" for number in range(20)])
         assert 1 < len(models.requests) < 20

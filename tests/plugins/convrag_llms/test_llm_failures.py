@@ -177,6 +177,6 @@ def test_a_line_is_logged_once() -> None:
 def test_a_message_names_the_place_of_the_stage(server: Server) -> None:
     server.plan_replies(make_error(404))
     stage = make_client(server)
-    stage.configured_at = "rewriter.llm"
+    stage.config_place = "rewriter.llm"
     with pytest.raises(LLMError, match=r"Check rewriter\.llm\.model and rewriter\.llm\.api_base"):
         stage.complete(PROMPT)

@@ -141,7 +141,7 @@ class TestTexts:
 class TestCost:
     def test_a_price_for_each_request(self, models: ModelServer) -> None:
         ranker = make_ranker(models, extra={"input_cost_per_query": 0.002}, max_cost_usd=0.005)
-        ranker.configured_at = "reranker"
+        ranker.config_place = "reranker"
         ranker.score(QUERY, TEXTS)
         ranker.score(QUERY, TEXTS[:2])
         with pytest.raises(RunStopped, match=r"reranker\.max_cost_usd=0\.005 is nearly spent"):

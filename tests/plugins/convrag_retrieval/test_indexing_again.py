@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from convrag import Conversation, Dataset, Embedder, Passage, Query, Store
+from convrag import Conversation, ConvragError, Dataset, Embedder, Passage, Query, Store
 from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
 from convrag_retrieval.bm25 import BM25Retriever
@@ -242,6 +242,36 @@ def test_an_interrupted_embedding_of_another_data_set_lends_its_rows(tmp_path: P
     assert index_densely(tmp_path, MANY)[1] == MANY[9:]
     assert len(list(tmp_path.glob("embedded/*"))) == 1, "it is the other's"
     assert index_densely(tmp_path, MANY, series="other")[1] == []
+
+
+class InParts(Hashing):
+    """Gives its rows two at a time, the last ones first, as parallel requests do."""
+
+    def embed_in_parts(self, texts: Sequence[str], keep: Any) -> None:
+        for start in reversed(range(0, len(texts), 2)):
+            places = range(start, min(start + 2, len(texts)))
+            keep(places, self.embed([texts[place] for place in places]))
+
+
+def test_parts_of_an_interrupted_batch_are_kept(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        index_densely(tmp_path, MANY, embedder=InParts(most=9), batch_size=20)
+    _, embedded, rows = index_densely(tmp_path, MANY, embedder=InParts(), batch_size=20)
+    assert sorted(embedded) == sorted(MANY[:12])
+    assert np.array_equal(rows, make_rows(MANY))
+
+
+class Narrow(Hashing):
+    """Another model under the same name: its vectors are shorter."""
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        return super().embed(texts, query=query)[:, :8]
+
+
+def test_vectors_of_another_length_are_an_error(tmp_path: Path) -> None:
+    interrupt(tmp_path, MANY, 10)
+    with pytest.raises(ConvragError, match="have 16 numbers, and the embedder now gives 8"):
+        index_densely(tmp_path, MANY, embedder=Narrow())
 
 
 @pytest.mark.parametrize("place", [0, 60, 300])

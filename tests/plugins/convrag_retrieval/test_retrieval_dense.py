@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from convrag.api.errors import ConvragError
 from convrag.api.passages import Hit, Passage
 from convrag.api.queries import Query
 from convrag.api.stage import Embedder
@@ -113,6 +114,12 @@ def brute_force(rows: Any, vector: Any, k: int) -> list[tuple[int, float]]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("vectors")
+
+
+def test_a_query_of_another_length_is_an_error(folder: Path) -> None:
+    vectors = vectors_of([[1.0, 0.0]], folder, block=10)
+    with pytest.raises(ConvragError, match=r"vectors of 2 numbers, .* now gives 3"):
+        vectors.search(np.array([1.0, 0.0, 0.0]), 1)
 
 
 NUMBERS = st.integers(-2, 2).map(float)  # few of them, so that rows are often equal
