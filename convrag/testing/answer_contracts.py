@@ -10,6 +10,7 @@ from convrag.api.conversations import Question
 from convrag.api.evidence import Evidence
 from convrag.api.passages import Hit, Nugget, Passage
 from convrag.concurrency.streaming import listen_with
+from convrag.sdk.text.analysis import count_words
 from convrag.testing.call_contract import CallContract
 from convrag.testing.samples import (
     BLANK_TEXTS,
@@ -199,7 +200,7 @@ class SummarizerContract(CallContract):
         """A text with words, at most as many as are wanted."""
         assert isinstance(result, str)
         assert result.strip(), "one nugget is enough for a sentence"
-        length = len(result.split())
+        length = count_words(result)
         assert length <= arguments["words"], "the sentence has more words than are wanted"
 
     def nuggets(self) -> list[Nugget]:

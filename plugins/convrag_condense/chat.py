@@ -25,6 +25,7 @@ from convrag import (
 from convrag.sdk.llm.history import continue_reading
 from convrag.sdk.llm.rewriter import format_exchanges
 from convrag.sdk.llm.streaming import HeldPieces, current_listener, listen_with
+from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.answerability import DecidingGenerator
 from convrag.sdk.text.citations import check_citations
 from convrag.sdk.text.sentences import split_roughly
@@ -288,7 +289,7 @@ def may_be_meta_response(beginning: str) -> bool:
 
 
 def _may_be_meta_response(reply: str, sentences: list[str]) -> bool:
-    if len(reply.split()) > MAX_WORDS or _CITATION.search(reply):
+    if count_words(reply) > MAX_WORDS or _CITATION.search(reply):
         return False
     return all(_is_filler(sentence) for sentence in sentences if sentence)
 

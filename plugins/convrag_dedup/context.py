@@ -22,6 +22,7 @@ from convrag import (
 )
 from convrag.sdk.llm.history import continue_reading
 from convrag.sdk.search.ordering import Order, arrange_items
+from convrag.sdk.text.analysis import take_words
 from convrag_dedup.dedup_metrics import report_deduplication
 from convrag_dedup.deduplication import (
     DeduplicatedTurn,
@@ -198,7 +199,7 @@ class HintFinder:
         label = find_label(message, shown.text.strip())
         if label and self.shown.has_one_version(shown):
             return point_at(label)
-        beginning = " ".join(shown.text.split()[:_QUOTED_WORDS])
+        beginning = take_words(" ".join(shown.text.split()), _QUOTED_WORDS)
         hint = point_at(label or format_label(normalise_id(shown.id)))
         return f'{hint} It begins: "{beginning}"'
 

@@ -1,10 +1,10 @@
 """The passages that a conversation has shown, by id, content, position and likeness."""
 
-import re
 from typing import Generic, TypeVar
 
 from convrag import Passage, Turn
 from convrag.sdk.llm.history import HistoryReader
+from convrag.sdk.text.analysis import split_words
 from convrag_dedup.deduplication import normalise_id
 
 T = TypeVar("T")
@@ -104,8 +104,6 @@ class ShownPassages(HistoryReader):
 _SHINGLE_WORDS = 3
 """Words of a shingle: the order of words counts, and a changed word costs three shingles only."""
 
-_WORD = re.compile(r"\w+")
-
 
 class NearDuplicates:
     """Passages that are compared by the Jaccard likeness of their shingles (three words each).
@@ -142,7 +140,7 @@ class NearDuplicates:
 
 
 def _list_shingles(text: str) -> frozenset[str]:
-    words = _WORD.findall(text.lower()) or [text.strip()]
+    words = split_words(text) or (text.strip(),)
     last = max(len(words) - _SHINGLE_WORDS, 0)
     return frozenset(" ".join(words[start : start + _SHINGLE_WORDS]) for start in range(last + 1))
 

@@ -173,5 +173,5 @@ def _quote(nuggets: Sequence[Nugget], words: int, room: int) -> Iterator[str]:
         if shortened:
             yield shortened
     for sentence in sentences:
-        if words < len(sentence.split()) <= room:
+        if words < count_words([sentence]) <= room:
             yield sentence

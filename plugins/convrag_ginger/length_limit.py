@@ -7,7 +7,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from convrag.sdk.text.analysis import GRAMMAR_WORDS, split_words, stem_content_words
+from convrag.sdk.text.analysis import (
+    GRAMMAR_WORDS,
+    count_words as count_words_of,
+    split_words,
+    stem_content_words,
+)
 
 WORDS_ONLY = 100
 """The limit in sentences that stands for a limit in words alone (GINGER's convention)."""
@@ -37,8 +42,8 @@ class LengthLimit(NamedTuple):
 
 
 def count_words(sentences: Iterable[str]) -> int:
-    """Count the words, separated by white space."""
-    return sum(len(_remove_citations(sentence, " ").split()) for sentence in sentences)
+    """Count the words of sentences of any script, without citations."""
+    return sum(count_words_of(_remove_citations(sentence, " ")) for sentence in sentences)
 
 
 def join_sentences(sentences: Iterable[str]) -> str:

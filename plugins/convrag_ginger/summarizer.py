@@ -6,6 +6,7 @@ from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import add_complaint
+from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.clauses import shorten_by_clauses
 from convrag.sdk.text.sentences import get_first_sentence, remove_citations
 from convrag.sdk.text.windows import clean_quote
@@ -83,7 +84,7 @@ def _find_fault(sentence: str, texts: Sequence[str], words: int) -> str:
         return "Your reply has no sentence. Reply with the sentence alone."
     if not shorten_by_clauses(sentence, words):
         return (
-            f"Your sentence has {len(sentence.split())} words. "
+            f"Your sentence has {count_words(sentence)} words. "
             f"Say it in one complete sentence of at most {words}."
         )
     support = measure_lexical_support(sentence, texts)

@@ -6,6 +6,7 @@ from typing import Any
 
 from convrag import Passage, PromptTemplate
 from convrag.sdk.llm.judges import Judge, passage_inputs
+from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.answers import ReferenceTurn
 from convrag_judging.nugget_judgements import NuggetAssessment
 from convrag_judging.nugget_labels import (
@@ -147,7 +148,7 @@ class NuggetAssessor:
         reply = self.judge.ask(self.prompts["nuggetise"], form, problems, NuggetList, **inputs)
         if reply is None:
             return []
-        short = [nugget for nugget in reply.nuggets if 1 <= len(nugget.split()) <= limits.words]
+        short = [nugget for nugget in reply.nuggets if 1 <= count_words(nugget) <= limits.words]
         return _remove_duplicates(short)[: limits.nuggets]
 
 

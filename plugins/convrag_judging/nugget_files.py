@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field
 
 from convrag import DataError
 from convrag.sdk.data.jsonl import Line
+from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.citations import strip_citations
 from convrag_judging.judgement_lines import TurnId, name_annotators, parse_lines
 from convrag_judging.nugget_labels import (
@@ -107,7 +108,7 @@ def read_nugget_labels(paths: Sequence[Path]) -> Mapping[str, Sequence[NuggetLab
 def _read_labels(row: _LabelLine, line: Line, assessor: str) -> NuggetLabels:
     words = row.words
     if words is None and row.answer_text:
-        words = len(strip_citations(row.answer_text).split())
+        words = count_words(strip_citations(row.answer_text))
     if row.nuggets is not None:
         nuggets = [_to_row(nugget) for nugget in row.nuggets]
         return NuggetLabels(

@@ -24,6 +24,7 @@ from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.llm.judges import check_tasks, name_judges
 from convrag.sdk.parallel import map_parallel
+from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.answers import (
     References,
     ReferenceTurn,
@@ -245,4 +246,4 @@ class NuggetMetrics(Metrics):
 
 
 def _count_words(answer: str) -> int:
-    return len(strip_citations(answer).split())
+    return count_words(strip_citations(answer))

@@ -4,6 +4,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, create_model, model_validator
 
+from convrag.sdk.text.analysis import count_words
 from convrag_judging.nugget_labels import LabelParser
 
 M = TypeVar("M", bound=BaseModel)
@@ -61,7 +62,7 @@ def nuggets_form(most: int, words: int) -> type[NuggetList]:
         if len(nuggets) > most:
             raise ValueError(f"there must be at most {most} nuggets, not {len(nuggets)}")
         for nugget in nuggets:
-            length = len(nugget.split())
+            length = count_words(nugget)
             if not 1 <= length <= words:
                 raise ValueError(
                     f"a nugget has 1 to {words} words, and this one {length}: {nugget!r}"

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from convrag import LLM, LLMError, PromptTemplate, Turn
 from convrag.sdk.llm.rewriter import format_exchanges
 from convrag.sdk.storage import answer_again
-from convrag.sdk.text.analysis import find_stems
-from convrag.sdk.text.sentences import split_sentences
+from convrag.sdk.text.analysis import count_words, find_stems, take_words
+from convrag.sdk.text.sentences import find_sentence_spans, split_sentences
 
 SENTENCES = 3
 """The most sentences of one turn: a few say what a long answer is about."""
@@ -62,7 +62,7 @@ def extract_sentences(turns: Sequence[Turn], first: int) -> list[Extract]:
         significant = repeated.union(find_stems(turn.question))
         scored = []
         for place, (text, stems) in enumerate(sentences):
-            words = len(text.split())
+            words = count_words(text)
             significant_words = len(stems & significant)
             if significant_words and SHORTEST <= words <= LONGEST:
                 score = round(significant_words**2 / words, 6)
@@ -88,7 +88,7 @@ def keep_best(extracts: Iterable[Extract], words: int) -> list[Extract]:
     ranked.sort(key=lambda pair: (pair[0], -pair[1].score, -pair[1].turn))
     best: list[Extract] = []
     for _, each in ranked:
-        size = len(each.text.split())
+        size = count_words(each.text)
         if size <= words:
             best.append(each)
             words -= size
@@ -200,11 +200,12 @@ class RunningSummary:
 
 def _shorten(text: str, words: int) -> str:
     """Shorten a text to a number of words, after its last whole sentence if it has one."""
-    parts = text.split()
-    if len(parts) <= words:
+    shortened = take_words(text, words)
+    if shortened == text.rstrip():
         return text
-    parts = parts[:words]
-    for n in range(words, 0, -1):
-        if parts[n - 1].rstrip("\"'”’)").endswith((".", "!", "?", "。")):
-            return " ".join(parts[:n])
-    return " ".join(parts)
+    last_end = 0
+    for _, end in find_sentence_spans(shortened):
+        if shortened[:end].rstrip("\"'”’)").endswith((".", "!", "?", "。", "！", "？")):
+            last_end = end
+    whole = shortened[:last_end] if last_end else shortened
+    return " ".join(whole.split())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from annotated_types import Ge
 
 from convrag import Dataset, Metrics, TurnRecord
+from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.answers import (
     References,
     evidence_texts,
@@ -146,9 +147,9 @@ class AnswerMetrics(Metrics):
         if texts:
             known = [token for text in texts for token in tokenize_passage(text)]
             values["K-precision"] = measure_overlap(tokenize_squad(answer), known).precision
-        values["words"] = float(len(prepare_answer(record, self.citations).split()))
+        values["words"] = float(count_words(prepare_answer(record, self.citations)))
         if self.max_words:
-            values["scored_words"] = float(len(answer.split()))
+            values["scored_words"] = float(count_words(answer))
         return values
 
 

@@ -12,6 +12,7 @@ from annotated_types import Interval
 
 from convrag import LLM, Dataset, Metrics, Store, TurnRecord
 from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.answers import lacks_part
 from convrag_metrics.alpha_ndcg import compute_alpha_ndcg
 from convrag_metrics.subtopics import Subtopics, find_documents, read_subtopics
@@ -99,7 +100,7 @@ class EvidenceMetrics(Metrics):
         texts = [item.text for item in record.evidence.items]
         lengths = {
             _PASSAGES: float(len(_list_ids(record))),
-            _WORDS: float(sum(len(text.split()) for text in texts)),
+            _WORDS: float(sum(map(count_words, texts))),
         }
         if self.llm:
             lengths[_TOKENS] = float(sum(map(self.llm.count_tokens, texts)))

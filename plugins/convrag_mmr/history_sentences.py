@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from convrag import Turn
-from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.analysis import count_words, find_stems
 from convrag.sdk.text.sentences import split_sentences
 
 _FILLER = re.compile(
@@ -24,20 +24,23 @@ class Sentence(NamedTuple):
 
 
 def extract_sentences(turns: Iterable[Turn], min_words: int) -> list[Sentence]:
-    """List the sentences of a history in order, without short ones, filler and repetitions.
+    """List the user's utterances and the sentences of answers in order, without repetitions.
+
+    An utterance is one unit, whatever its length. Short sentences and filler of answers are left
+    out.
 
     Args:
         turns: the history.
-        min_words: the fewest words of a sentence, separated by white space.
+        min_words: the fewest words of a sentence of an answer, in any script.
     """
     found: dict[str, Sentence] = {}
     for number, turn in enumerate(turns, start=1):
         utterance = " ".join(turn.question.split())
-        answered = [text for text in split_sentences(turn.answer) if not is_filler(text)]
-        for speaker, texts in (("user", [utterance]), ("agent", answered)):
-            for text in texts:
-                if len(text.split()) >= min_words:
-                    found.setdefault(text, Sentence(text, speaker, number))
+        if utterance:
+            found.setdefault(utterance, Sentence(utterance, "user", number))
+        for text in split_sentences(turn.answer):
+            if count_words(text) >= min_words and not is_filler(text):
+                found.setdefault(text, Sentence(text, "agent", number))
     return list(found.values())
 
 

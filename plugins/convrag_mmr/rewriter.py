@@ -71,8 +71,8 @@ class MMRRewriter(Rewriter):
             little difference).
         post_process: format the rewrite as the seed does: single spaces, a capital, and at the end
             a question mark after who, what, when, where, why, how, which and whose, else a period.
-        min_words: the fewest words of a sentence of the history, separated by white space (3: the
-            seed's code).
+        min_words: the fewest words of a sentence of an answer, in any script (3: the seed's code).
+            What the user said is one unit, whatever its length.
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`,
             `context` (a list of `turn`, `speaker`, `text`), `history` (the same as a list of
             `turn`, `user`, `assistant`) and `question_weight`.

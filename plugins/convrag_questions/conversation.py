@@ -14,6 +14,7 @@ from convrag.sdk.files import open_atomically
 from convrag.sdk.identity import file_hash, hash_text
 from convrag.sdk.output.progress import track
 from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.text.analysis import count_words
 from convrag_questions.question import STYLES, Counts, Kind, Writer, WrittenTurn, has_quote
 
 MIN_WORDS = 20
@@ -111,10 +112,7 @@ def is_prose(text: str) -> bool:
     """Tell whether a text has enough words, mostly of letters: not a table, not a list of links."""
     letters = sum(map(str.isalpha, text))
     visible = len(text) - sum(map(str.isspace, text))
-    enough = len(text.split()) >= MIN_WORDS or (
-        letters >= 5 * MIN_WORDS and " " not in text.strip()
-    )
-    return enough and letters >= 0.6 * visible
+    return count_words(text) >= MIN_WORDS and letters >= 0.6 * visible
 
 
 def _alternate(orders: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:

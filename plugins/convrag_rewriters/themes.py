@@ -91,7 +91,7 @@ class ThemesRewriter(Rewriter):
         texts = [f"{turn.question}\n{turn.answer}".strip() for turn in question.history]
         labels = separate_outliers(cluster_texts(self.clusterer, texts, self.embedder))
         described = self.clusterer.describe(texts, labels)
-        telling = find_telling_words(texts, labels, self.words + len(question.text.split()))
+        telling = find_telling_words(texts, labels, self.words + len(split_words(question.text)))
         rows = embed_new(self.embedder, texts, question.state(self))
         asked = self.embedder.embed([question.text], query=True)[0]
         found = []

@@ -8,6 +8,7 @@ from convrag.api.passages import Passage
 from convrag.api.records import TurnRecord
 from convrag.sdk.output.printable import format_line, format_text
 from convrag.sdk.search.queries import summarise_queries
+from convrag.sdk.text.analysis import take_words
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,9 @@ def name_passage(passage: Passage) -> str:
     name = passage.place or passage.title
     if name:
         return name
-    words = passage.text.split(maxsplit=_WORDS_OF_NAME)
-    if len(words) <= _WORDS_OF_NAME:
-        return " ".join(words)
-    return " ".join(words[:_WORDS_OF_NAME]) + " ..."
+    text = " ".join(passage.text.split())
+    first_words = take_words(text, _WORDS_OF_NAME)
+    return text if first_words == text else f"{first_words} ..."
 
 
 def describe_passage(passage: Passage) -> str:

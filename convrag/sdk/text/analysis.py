@@ -34,10 +34,12 @@ from convrag.sdk.text.stop_words import (
 from convrag.sdk.text.tokens import (
     PLAIN_TOKEN,
     UNSPACED as UNSPACED,
+    count_words as count_words,
     divide,
     find_whole_words,
     split_compounds as split_compounds,
     split_words as split_words,
+    take_words as take_words,
     tokenize,
 )
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from convrag.api.conversations import Conversation, Turn
@@ -15,6 +13,7 @@ from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.text.citations import strip_citations
+from convrag.sdk.text.tokens import take_words
 
 if TYPE_CHECKING:
     from convrag.sdk.search.corpus import PassageSource
@@ -25,12 +24,7 @@ Citations = Literal["remove", "keep"]
 
 def truncate_words(text: str, max_words: int | None) -> str:
     """Return the first `max_words` words of a text with the space between them; None leaves all."""
-    if max_words is None:
-        return text
-    end = 0
-    for word in islice(re.finditer(r"\S+", text), max_words):
-        end = word.end()
-    return text[:end]
+    return text if max_words is None else take_words(text, max_words)
 
 
 def prepare_answer(

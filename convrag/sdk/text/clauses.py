@@ -7,6 +7,8 @@ shortened so is left to the caller, since a sentence that is cut elsewhere says 
 import re
 from collections.abc import Iterator
 
+from convrag.sdk.text.tokens import count_words
+
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _MARK = re.compile(r"[,;](?=\s)|\s+[-–—]+(?=\s)")
 _SUBORDINATE = re.compile(
@@ -49,13 +51,13 @@ def shorten_by_clauses(sentence: str, words: int) -> str:
         clauses.
     """
     text = " ".join(sentence.split())
-    if len(text.split()) <= words:
+    if count_words(text) <= words:
         return text
     text = _ASIDE.sub("", text)
-    if len(text.split()) <= words:
+    if count_words(text) <= words:
         return text
     beginnings = [text[:end] for end in _find_clause_ends(text)]
-    fitting = [beginning for beginning in beginnings if len(beginning.split()) <= words]
+    fitting = [beginning for beginning in beginnings if count_words(beginning) <= words]
     return f"{fitting[-1].rstrip()}." if fitting else ""
 
 

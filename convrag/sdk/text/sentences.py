@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from convrag.sdk.text.analysis import read_lists
+from convrag.sdk.text.tokens import COUNTED_WORD
 
 # The lookbehind keeps the search from starting again at each space of a long row of spaces.
 _CITATION = re.compile(r"(?<![^\S\n])[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
@@ -233,6 +234,6 @@ def truncate_text(text: str, tokens: int, count_tokens: Callable[[str], int]) ->
     """Return the longest beginning of a text, in whole words, of at most `tokens` tokens."""
     if count_tokens(text) <= tokens:
         return text
-    ends = [0, *(word.end() for word in re.finditer(r"\S+", text))]
+    ends = [0, *(word.end() for word in COUNTED_WORD.finditer(text))]
     too_long = bisect_right(ends, tokens, 1, key=lambda end: count_tokens(text[:end]))
     return text[: ends[too_long - 1]]

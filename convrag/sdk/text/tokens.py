@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 
 from convrag.sdk.text.stems import drop_rests
 from convrag.sdk.text.stop_words import WORDS_BY_LANGUAGE
@@ -43,10 +44,45 @@ _UNSPACED_CHARACTERS = (
 
 _UNSPACED = re.compile(f"[{_UNSPACED_CHARACTERS}]+")
 
-COUNTED_WORD = re.compile(f"[{_UNSPACED_CHARACTERS}]{{1,2}}|[^\\s{_UNSPACED_CHARACTERS}]+")
-"""A word where the length of a text is counted: what stands between spaces, or two characters of a
-script without spaces.
+_ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_IDEOGRAPHS = (
+    "\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_WIDE_MARKS = "\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+
+COUNTED_WORD = re.compile(
+    rf"[{_WIDE_MARKS}]*(?:[{_IDEOGRAPHS}]{{1,2}}|[{_ALPHABETS}]{{1,4}})[{_WIDE_MARKS}]*"
+    rf"|[^\s{_IDEOGRAPHS}{_ALPHABETS}]+"
+)
+"""A word where the length of a text is counted: the text between two spaces or, in a script without
+spaces, two ideographs (Chinese, Japanese) or four letters (Thai, Lao, Burmese, Khmer).
+
+Punctuation belongs to the word next to it.
 """
+
+
+def count_words(text: str) -> int:
+    """Count the words of a text of any script, for limits and lengths; see COUNTED_WORD.
+
+    Example:
+        >>> count_words("How far is the Moon?"), count_words("月亮有多远？")
+        (5, 3)
+    """
+    return sum(1 for _ in COUNTED_WORD.finditer(text))
+
+
+def take_words(text: str, most: int) -> str:
+    """Take the first words of a text of any script, with the space between them.
+
+    Example:
+        >>> take_words("How far is the Moon?", 2), take_words("月亮有多远？", 2)
+        ('How far', '月亮有多')
+    """
+    end = 0
+    for word in islice(COUNTED_WORD.finditer(text), most):
+        end = word.end()
+    return text[:end]
+
 
 UNSPACED = "\u0e00"
 """From this character on, scripts have no spaces between words, and a word is a piece of two or

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from convrag.sdk.text.analysis import tell_language
 from convrag.sdk.text.overlap import find_shared_stems, sum_share
 from convrag.sdk.text.sentences import BULLET, find_sentence_spans, remove_citations
-from convrag.sdk.text.tokens import COUNTED_WORD
+from convrag.sdk.text.tokens import COUNTED_WORD, count_words
 
 MOST_WORDS = 45
 """The most words of a window, so that an answer of two has 90, about half a minute of reading."""
@@ -241,7 +241,7 @@ def _is_divisible(text: str, sentence: Sentence) -> bool:
 
 
 def _count_words(text: str, sentence: Sentence) -> int:
-    return sum(1 for _ in COUNTED_WORD.finditer(text, sentence.start, sentence.end))
+    return count_words(text[sentence.start : sentence.end])
 
 
 def _quote(text: str, sentences: Sequence[Sentence]) -> str:

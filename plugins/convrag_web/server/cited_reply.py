@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from convrag import Passage, TurnRecord
 from convrag.sdk.data.transcript import list_sources, name_passage
+from convrag.sdk.text.analysis import take_words
 from convrag.sdk.text.citations import find_citations
 from convrag_web.server.source_links import is_web_address
 
@@ -170,8 +171,8 @@ def _find_open_end(text: str) -> int:
 def _format_source(number: int, described: dict[str, Any], text: str) -> str:
     """Format a line of the list of sources, with the first words of the passage."""
     title = re.sub(r"([\\\[\]])", r"\\\1", described["title"])
-    words = text.split(maxsplit=_FIRST_WORDS)
-    excerpt = " ".join(words[:_FIRST_WORDS])
-    if len(words) > _FIRST_WORDS:
+    text = " ".join(text.split())
+    excerpt = take_words(text, _FIRST_WORDS)
+    if excerpt != text:
         excerpt += " ..."
     return f"{number}. [{title}]({described['url']}): {excerpt}"

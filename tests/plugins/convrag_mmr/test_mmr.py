@@ -103,12 +103,13 @@ def test_user_turns_stay_whole_and_answers_are_split() -> None:
     ]
 
 
-def test_short_units_go_and_repeated_ones_are_taken_once() -> None:
+def test_short_sentences_go_and_repeated_ones_are_taken_once() -> None:
     turns = [
         Turn("1", "The moon?", "It is old. Very old."),
         Turn("2", "Is it old?", "It is old. It shines at night."),
     ]
     expected = [
+        ("The moon?", "user", 1),
         ("It is old.", "agent", 1),
         ("Is it old?", "user", 2),
         ("It shines at night.", "agent", 2),
@@ -136,8 +137,18 @@ def test_what_says_something_is_no_filler(text: str) -> None:
     assert not is_filler(text)
 
 
-def test_what_the_user_says_is_never_filler() -> None:
-    assert extracted(Turn("1", "What about that?", "")) == [("What about that?", "user", 1)]
+@pytest.mark.parametrize("text", ["What about that?", "Define BERT", "Thanks!", "什么是月亮？"])
+def test_what_the_user_says_is_one_unit_whatever_its_length(text: str) -> None:
+    assert extracted(Turn("1", text, "")) == [(text, "user", 1)]
+
+
+def test_words_are_counted_in_scripts_without_spaces() -> None:
+    moon = Turn("1", "月亮?", "月亮绕着地球转。是的。月は地球の周りを回る。")
+    assert extracted(moon) == [
+        ("月亮?", "user", 1),
+        ("月亮绕着地球转。", "agent", 1),
+        ("月は地球の周りを回る。", "agent", 1),
+    ]
 
 
 # Representatives
@@ -259,7 +270,7 @@ def test_any_history_is_shown_in_order_with_its_last_exchange(
 @pytest.mark.parametrize(("asked", "method"), [
     (Question("how far?"), "first_turn"),
     (Question("how far?", number=3), "no_history"),
-    (ask("how far?", (Turn("c<::>1", "Hi!", "Hello. Thank you very much!"),)), "no_sentences"),
+    (ask("how far?", (Turn("c<::>1", " ", "Hello. Thank you very much!"),)), "no_sentences"),
 ])  # fmt: skip
 def test_without_sentences_the_question_goes_through(asked: Question, method: str) -> None:
     llm, embedder = Says(REPLY), Letters()

@@ -4,18 +4,21 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given, strategies as st
 
 from convrag.api.errors import UnknownName
 from convrag.sdk.text.analysis import (
     GRAMMAR_WORDS,
     PLAIN,
     Analysis,
+    count_words,
     find_content_words,
     find_stems,
     is_stop_word,
     split_words,
     stem_content_words,
     stem_words,
+    take_words,
 )
 
 
@@ -99,3 +102,34 @@ def test_parts_of_a_compound_weigh_half() -> None:
     }
     assert analysis.weigh("How far is the moon?") == [("far", 1), ("moon", 1)]
     assert PLAIN.weigh("How long is it?") == [("how", 1), ("long", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", 0),
+        ("  \n", 0),
+        ("How far is the Moon?", 5),
+        ("a state-of-the-art F-16 - 3.5 %", 6),
+        ("Wie weit ist es?", 4),
+        ("달은 얼마나 멀어요?", 3),
+        ("月亮有多远？", 3),
+        ("是的。", 1),
+        ("「月亮」绕着地球转。", 4),
+        ("月は地球の周りを回る。", 5),
+        ("AI是人工智能", 4),
+        ("BERT 是什么", 3),
+        ("ดวงจันทร์อยู่ไกลแค่ไหน", 6),
+    ],
+)
+def test_words_are_counted_in_any_script(text: str, words: int) -> None:
+    assert count_words(text) == words
+
+
+@given(st.text(alphabet="ab ,.-\n月亮。「ไ달", max_size=30), st.integers(0, 9))
+def test_first_words_are_a_beginning_with_so_many_words(text: str, most: int) -> None:
+    beginning = take_words(text, most)
+    assert text.startswith(beginning)
+    assert count_words(beginning) == min(most, count_words(text))
+    if count_words(text) <= most:
+        assert beginning == text.rstrip()
