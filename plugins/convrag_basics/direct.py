@@ -13,6 +13,7 @@ from convrag import (
     Store,
 )
 from convrag.sdk.llm.prompts import add_profile
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag.sdk.llm.verdicts import add_form, ask_model
 from convrag.sdk.text.answerability import (
     REFUSE,
@@ -62,8 +63,8 @@ class DirectGenerator(DecidingGenerator):
         llm: LLM,
         dataset: Dataset | None = None,
         store: Store | None = None,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
+        max_tokens: MaxTokens | None = None,
+        temperature: Temperature | None = None,
         prompt: Path | None = None,
         refuse: Threshold = REFUSE,
         ask: Asking = "never",

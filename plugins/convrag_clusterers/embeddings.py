@@ -106,7 +106,7 @@ class KMeansClusterer(EmbeddingClusterer):
     least: Annotated[int, Ge(2)] = 2
     most: int = 7
     restarts: Annotated[int, Ge(1)] = 1
-    seed: int = 42
+    seed: Annotated[int, Interval(ge=0, le=4_294_967_295)] = 42
 
     def __post_init__(self) -> None:
         if self.least > self.most:

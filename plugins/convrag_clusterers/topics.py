@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from annotated_types import Ge
+from annotated_types import Ge, Interval
 
 from convrag import Clusterer, Embedder
 from convrag.sdk.text.analysis import UNSPACED, Form, find_content_words, stem_words
@@ -50,7 +50,7 @@ class LsaClusterer(Clusterer):
     components: Annotated[int | None, Ge(1)] = None
     shortest: Annotated[int, Ge(1)] = 4
     words: Literal["auto", "plain"] = "auto"
-    seed: int = 42
+    seed: Annotated[int, Interval(ge=0, le=4_294_967_295)] = 42
 
     def load_libraries(self) -> None:
         """Import scikit-learn, in one thread."""

@@ -24,6 +24,7 @@ from convrag import (
 )
 from convrag.sdk.llm.history import continue_reading
 from convrag.sdk.llm.rewriter import format_exchanges
+from convrag.sdk.llm.sampling import MaxTokens, RepeatPenalty, Temperature, TopK, TopP
 from convrag.sdk.llm.streaming import HeldPieces, current_listener, listen_with
 from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.answerability import DecidingGenerator
@@ -104,11 +105,11 @@ class ChatGenerator(DecidingGenerator):
     exchanges: Annotated[int, Ge(1)] = 10
     characters: Annotated[int, Ge(1)] | None = None
     keep_first: bool = True
-    temperature: float | None = 0.35
-    max_tokens: int | None = 2000
-    top_p: float | None = 0.9
-    top_k: int | None = None
-    repeat_penalty: float | None = None
+    temperature: Temperature | None = 0.35
+    max_tokens: MaxTokens | None = 2000
+    top_p: TopP | None = 0.9
+    top_k: TopK | None = None
+    repeat_penalty: RepeatPenalty | None = None
     wording: Literal["plain", "academic"] = "plain"
     prompt: Path | None = None
 

@@ -10,6 +10,7 @@ from annotated_types import Ge, Interval
 
 from convrag import LLM, PromptTemplate, Question, Retriever, Rewrite, Rewriter, Turn, operational
 from convrag.sdk.llm.rewriter import LLMRewriter
+from convrag.sdk.llm.sampling import MaxTokens, Temperature, TopP
 from convrag.sdk.text.sentences import truncate_text
 from convrag_condense.gate import find_reasons, replace_drifted_rewrite
 from convrag_condense.search_ahead import start_search
@@ -57,15 +58,15 @@ class CondenseRewriter(Rewriter):
     llm: LLM
     retriever: Retriever
     gate: Literal["heuristic", "always", "never"] = "heuristic"
-    short: int = 8
+    short: Annotated[int, Ge(0)] = 8
     guard: Annotated[float, Interval(ge=0, le=1)] = 0.5
     history_tokens: Annotated[int, Ge(1)] = 1500
     speculate: Annotated[bool, operational] = False
     wording: Literal["plain", "published"] = "plain"
     prompt: Path | None = None
-    temperature: float | None = 0.2
-    max_tokens: int | None = 150
-    top_p: float | None = 0.9
+    temperature: Temperature | None = 0.2
+    max_tokens: MaxTokens | None = 150
+    top_p: TopP | None = 0.9
 
     def __post_init__(self) -> None:
         name = "rewrite_published" if self.wording == "published" else "rewrite"

@@ -27,6 +27,7 @@ from convrag import (
 )
 from convrag.sdk.llm.history import continue_reading
 from convrag.sdk.llm.rewriter import LLMRewriter, clean_reply, format_exchanges
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 
 if TYPE_CHECKING:
     from convrag_dhrag.database import HistoryDatabase
@@ -102,16 +103,16 @@ class DHRagRewriter(Rewriter):
     min_triples: Annotated[int, Ge(1)] = 5
     summaries: Annotated[int, Ge(1)] = 2
     chain_threshold: Annotated[float, Interval(gt=0, le=1)] = 0.4
-    cluster_bonus: float = 0.1
-    summary_bonus: float = 0.05
-    chain_bonus: float = 0.05
+    cluster_bonus: Annotated[float, Ge(0)] = 0.1
+    summary_bonus: Annotated[float, Ge(0)] = 0.05
+    chain_bonus: Annotated[float, Ge(0)] = 0.05
     update: Literal["all", "paper"] = "all"
     capacity: Annotated[int, Ge(1)] = 100
     words: Literal["auto", "plain"] = "auto"
     summarize: bool = False
     prompt: Path | None = None
-    temperature: float | None = 0.0
-    max_tokens: int | None = 200
+    temperature: Temperature | None = 0.0
+    max_tokens: MaxTokens | None = 200
 
     def __post_init__(self) -> None:
         self.topic_template = (

@@ -144,7 +144,7 @@ class ClusterRetriever(Retriever):
         prune: bool = False,
         create_endpoint: Annotated[bool, operational] = False,
         model: str = ".elser_model_2",
-        endpoint_wait: Annotated[float, operational] = 600.0,
+        endpoint_wait: Annotated[float, Ge(0), operational] = 600.0,
         rrf_k: Annotated[int, Ge(0)] = 60,
         depth: Annotated[int, Ge(1)] = 100,
         shards: Annotated[int, Ge(1)] = 1,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from convrag import LLM, ConfigError, PromptTemplate, Question, Rewrite, Rewriter, use
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.llm.rewriter import LLMRewriter, format_exchanges
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag.sdk.parallel import map_parallel
 
 _PLACES = ("first", "second", "third", "fourth", "fifth")
@@ -142,8 +143,8 @@ class ReformulateRewriter(Rewriter):
     llm: LLM
     kind: Literal["standalone", "keywords", "entities", "answer", "context"] = "standalone"
     prompt: Path | None = None
-    temperature: float | None = 0.0
-    max_tokens: int | None = 200
+    temperature: Temperature | None = 0.0
+    max_tokens: MaxTokens | None = 200
 
     def __post_init__(self) -> None:
         ours = Path(__file__).with_name(f"{self.kind}.jinja")

@@ -25,6 +25,7 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
+from convrag.sdk.llm.sampling import Temperature
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.text.answerability import REFUSE, Decider, DecidingGenerator, Threshold
 from convrag.sdk.text.windows import Source, rate_sentences
@@ -128,7 +129,7 @@ class GingerGenerator(DecidingGenerator):
         res_length_limit: Annotated[int, Ge(1)] = 3,
         words: Annotated[int, Ge(1)] = 35,
         clusters: Annotated[int, Ge(1)] | None = None,
-        few: int = 4,
+        few: Annotated[int, Ge(0)] = 4,
         least_nuggets: Annotated[int, Ge(1)] = 1,
         outliers: OutlierPolicy = "singletons",
         duplicates: Annotated[float, Interval(ge=0, le=1)] | None = 0.8,
@@ -138,7 +139,7 @@ class GingerGenerator(DecidingGenerator):
         fluency: bool = False,
         refuse: Threshold = REFUSE,
         prompt: Path | None = None,
-        temperature: float | None = 0.0,
+        temperature: Temperature | None = 0.0,
     ) -> None:
         if least_nuggets > 1 and outliers == "singletons":
             raise ConfigError(

@@ -12,6 +12,7 @@ from rapidfuzz import fuzz
 
 from convrag import LLM, Detector, LLMError, Nugget, Passage, PromptTemplate
 from convrag.sdk.llm.prompts import complete_whole
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag.sdk.text.sentences import find_sentence_spans, get_first_sentence
 from convrag_ginger.alignment import Aligner, keep_outermost
 
@@ -67,8 +68,8 @@ class LlmDetector(Detector):
     fuzzy: Annotated[float, Interval(gt=0, le=1)] = 0.9
     max_passage_tokens: Annotated[int, Ge(1)] = 2000
     prompt: Path | None = None
-    temperature: float | None = 0.0
-    max_tokens: int | None = None
+    temperature: Temperature | None = 0.0
+    max_tokens: MaxTokens | None = None
 
     def __post_init__(self) -> None:
         self.sampling = {"temperature": self.temperature, "max_tokens": self.max_tokens}

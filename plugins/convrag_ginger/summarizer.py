@@ -6,6 +6,7 @@ from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
 from convrag.sdk.llm.prompts import add_complaint
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.clauses import shorten_by_clauses
 from convrag.sdk.text.sentences import get_first_sentence, remove_citations
@@ -46,8 +47,8 @@ class LlmSummarizer(Summarizer):
         *,
         llm: LLM,
         prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 100,
+        temperature: Temperature | None = 0.0,
+        max_tokens: MaxTokens | None = 100,
     ) -> None:
         self.llm = llm
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}

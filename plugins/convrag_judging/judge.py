@@ -21,6 +21,7 @@ from convrag.sdk.llm.judges import (
     passage_inputs,
     repeat_calls,
 )
+from convrag.sdk.llm.sampling import Temperature
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.text.answers import References, lacks_part, list_evidence
 
@@ -83,7 +84,7 @@ class JudgeMetrics(Metrics):
         judgements: list[Path] = [],  # noqa: B006 - read only
         human: list[Path] = [],  # noqa: B006 - read only
         repeat: Annotated[int, Ge(1)] = 1,
-        temperature: float | None = 0.0,
+        temperature: Temperature | None = 0.0,
         workers: Annotated[int, operational, Ge(1)] = 4,
     ) -> None:
         from convrag_judging.rating_files import read_ratings

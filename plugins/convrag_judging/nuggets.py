@@ -23,6 +23,7 @@ from convrag import (
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.llm.judges import check_tasks, name_judges
+from convrag.sdk.llm.sampling import Temperature
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.answers import (
@@ -108,7 +109,7 @@ class NuggetMetrics(Metrics):
         nuggets: Path | None = None,
         judgements: list[Path] = [],  # noqa: B006 - read only
         max_words: Annotated[int | None, Ge(1)] = None,
-        min_nuggets: int = 0,
+        min_nuggets: Annotated[int, Ge(0)] = 0,
         window: Annotated[int, Ge(1)] = 10,
         batch: Annotated[int, Ge(1)] = 10,
         max_nuggets: Annotated[int, Ge(1)] = 30,
@@ -116,7 +117,7 @@ class NuggetMetrics(Metrics):
         nuggetise_prompt: Path | None = None,
         importance_prompt: Path | None = None,
         assign_prompt: Path | None = None,
-        temperature: float | None = 0.0,
+        temperature: Temperature | None = 0.0,
         workers: Annotated[int, operational, Ge(1)] = 4,
     ) -> None:
         from convrag_judging.nugget_files import read_nugget_labels, read_nuggets

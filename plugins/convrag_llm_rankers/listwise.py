@@ -9,6 +9,7 @@ from typing import Annotated
 from annotated_types import Ge
 
 from convrag import ConfigError, PromptTemplate, Report, TurnRecord
+from convrag.sdk.llm.sampling import Temperature
 from convrag_llm_rankers.conversation_ranker import ConversationRanker
 
 _TASK = "order"
@@ -44,7 +45,7 @@ class ListwiseRanker(ConversationRanker):
     step: Annotated[int, Ge(1)] = 10
     words: Annotated[int, Ge(1)] = 300
     prompt: Path | None = None
-    temperature: float | None = 0.0
+    temperature: Temperature | None = 0.0
 
     def __post_init__(self) -> None:
         if self.step > self.window:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from convrag import LLMError, PromptTemplate
+from convrag.sdk.llm.sampling import Temperature
 from convrag_llm_rankers.conversation_ranker import ConversationRanker
 
 
@@ -43,7 +44,7 @@ class LLMRanker(ConversationRanker):
     scale: Literal["auto", "probability", "grade"] = "auto"
     prompt: Path | None = None
     grade_prompt: Path | None = None
-    temperature: float | None = 0.0
+    temperature: Temperature | None = 0.0
 
     def __post_init__(self) -> None:
         self.yes_or_no = PromptTemplate("relevant", package="convrag_llm_rankers", path=self.prompt)

@@ -14,6 +14,7 @@ from annotated_types import Ge
 
 from convrag import LLM, Completion, ConfigError, Prompt, Report, Store, TurnRecord, operational
 from convrag.sdk.errors import RunStopped
+from convrag.sdk.llm.sampling import MaxTokens, Temperature, TopP
 from convrag.sdk.storage import add_usage
 from convrag.sdk.types import Usage
 from convrag_llms.endpoint import Endpoint
@@ -93,9 +94,9 @@ class HttpLLM(LLM):
         api_base: str | None = None,
         api_base_env: str | None = None,
         api_key_env: str | None = None,
-        temperature: float | None = 0.0,
-        top_p: float | None = None,
-        max_tokens: int | None = 512,
+        temperature: Temperature | None = 0.0,
+        top_p: TopP | None = None,
+        max_tokens: MaxTokens | None = 512,
         seed: int | None = None,
         stop: list[str] | None = None,
         extra: dict[str, Any] = {},  # noqa: B006 - read only
@@ -241,7 +242,7 @@ class HttpLLM(LLM):
 
     def _find_max_tokens(self, prompt: Prompt) -> int | None:
         """Find the longest reply in tokens; longer than the option's where a prompt needs room."""
-        max_tokens: int | None = self.sampling["max_tokens"]
+        max_tokens: MaxTokens | None = self.sampling["max_tokens"]
         return max_tokens and max(max_tokens, prompt.room)
 
     def send(self, body: Mapping[str, Any], prompt: Prompt) -> Completion:

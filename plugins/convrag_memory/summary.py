@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from convrag import LLM, LLMError, MemoryView, PromptTemplate, Question, Turn
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag_memory.reports import ReportingMemory
 from convrag_memory.running_summary import (
     AskingModel,
@@ -61,8 +62,8 @@ class SummaryMemory(ReportingMemory):
     words: Annotated[int, Ge(1)] = 200
     method: Literal["auto", "llm", "extractive"] = "auto"
     prompt: Path | None = None
-    temperature: float | None = 0.0
-    max_tokens: int | None = 500
+    temperature: Temperature | None = 0.0
+    max_tokens: MaxTokens | None = 500
 
     def __post_init__(self) -> None:
         self.asks_model = self.method == "llm" or (self.method == "auto" and self.llm.tasks is None)

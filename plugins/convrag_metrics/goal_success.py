@@ -8,6 +8,7 @@ from statistics import fmean
 from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, Report, TurnRecord
 from convrag.sdk.data.simulated import PlayedConversation
 from convrag.sdk.llm.judges import Judge
+from convrag.sdk.llm.sampling import Temperature
 from convrag.sdk.parallel import map_parallel
 
 _MEASURES = (
@@ -52,7 +53,7 @@ class GoalSuccessMetrics(Metrics):
         *,
         dataset: Dataset,
         llm: LLM,
-        temperature: float | None = 0.0,
+        temperature: Temperature | None = 0.0,
         prompt: Path | None = None,
     ) -> None:
         self.dataset = dataset

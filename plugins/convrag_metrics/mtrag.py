@@ -30,6 +30,7 @@ from convrag.sdk.llm.judges import (
     passage_inputs,
     repeat_calls,
 )
+from convrag.sdk.llm.sampling import Temperature
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.text.answers import References, lacks_part, list_evidence, prepare_answer
 from convrag_metrics.answerability_labels import (
@@ -110,7 +111,7 @@ class MtragMetrics(Metrics):
     prompts: Path | None = None
     measures: Literal["all", "RL_F"] = "all"
     repeat: Annotated[int, Ge(1)] = 1
-    temperature: float | None = 0.0
+    temperature: Temperature | None = 0.0
     workers: Annotated[int, operational, Ge(1)] = 4
 
     def __post_init__(self) -> None:

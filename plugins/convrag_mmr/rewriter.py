@@ -22,6 +22,7 @@ from convrag import (
     use,
 )
 from convrag.sdk.llm.rewriter import LLMRewriter
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag.sdk.search.vectors import cluster_texts, embed_new, separate_outliers
 from convrag_mmr.history_sentences import (
     Sentence,
@@ -95,10 +96,10 @@ class MMRRewriter(Rewriter):
     question_weight: Annotated[float, Ge(0)] = 1.0
     lambda_: Annotated[float, Interval(ge=0, le=1)] = 0.7
     post_process: bool = False
-    min_words: int = 3
+    min_words: Annotated[int, Ge(0)] = 3
     prompt: Path | None = None
-    temperature: float | None = 0.5
-    max_tokens: int | None = 200
+    temperature: Temperature | None = 0.5
+    max_tokens: MaxTokens | None = 200
 
     def __post_init__(self) -> None:
         template = PromptTemplate("rewrite", package="convrag_mmr", path=self.prompt)

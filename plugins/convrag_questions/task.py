@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, Task
 from convrag.sdk.errors import RunStopped
+from convrag.sdk.llm.sampling import Temperature
 from convrag.sdk.output.printable import count
 from convrag.sdk.tasks.configuration import read_place, read_settings
 from convrag.sdk.types import Usage
@@ -68,7 +69,7 @@ class QuestionsTask(Task):
     conversations: Annotated[int, Interval(ge=1, le=100_000)] = 10
     turns: Annotated[int, Interval(ge=1, le=50)] = 4
     seed: int = 0
-    temperature: float | None = None
+    temperature: Temperature | None = None
     question_prompt: Path | None = None
     solve_prompt: Path | None = None
     compare_prompt: Path | None = None

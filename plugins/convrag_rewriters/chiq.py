@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from convrag import Query, Question, Rewrite
 from convrag.sdk.llm.json_stage import JsonRewriter
+from convrag.sdk.llm.sampling import MaxTokens
 from convrag_rewriters.parallel_requests import ask_all
 
 ENHANCEMENTS = ("disambiguation", "expansion", "response", "switch", "summary")
@@ -39,7 +40,7 @@ class CHIQRewriter(JsonRewriter):
 
     wording = "chiq"
     queries: Literal["fusion", "rewrite", "search"] = "fusion"
-    max_tokens: int | None = 400
+    max_tokens: MaxTokens | None = 400
 
     def __post_init__(self) -> None:
         super().__post_init__()

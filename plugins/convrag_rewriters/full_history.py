@@ -4,6 +4,7 @@ from pathlib import Path
 
 from convrag import LLM, PromptTemplate, Question, Rewrite, Rewriter
 from convrag.sdk.llm.rewriter import LLMRewriter, format_exchanges
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 
 
 class FullHistoryRewriter(Rewriter):
@@ -29,8 +30,8 @@ class FullHistoryRewriter(Rewriter):
         *,
         llm: LLM,
         prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 200,
+        temperature: Temperature | None = 0.0,
+        max_tokens: MaxTokens | None = 200,
     ) -> None:
         template = PromptTemplate("rewrite", package="convrag_rewriters", path=prompt)
         self.llm_rewriter = LLMRewriter(

@@ -8,6 +8,7 @@ from annotated_types import Ge
 
 from convrag import Embedder, LLMError, Query, Question, Rewrite
 from convrag.sdk.llm.json_stage import JsonRewriter
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag_rewriters.parallel_requests import ask_all
 
 
@@ -53,8 +54,8 @@ class LLM4CSRewriter(JsonRewriter):
     )
     aggregation: Literal["mean", "max", "self_consistency"] = "mean"
     n: Annotated[int, Ge(1)] = 5
-    temperature: float | None = 0.7
-    max_tokens: int | None = 256
+    temperature: Temperature | None = 0.7
+    max_tokens: MaxTokens | None = 256
 
     def __post_init__(self) -> None:
         if self.aggregation == "max":

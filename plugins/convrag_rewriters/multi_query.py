@@ -7,6 +7,7 @@ from annotated_types import Ge
 
 from convrag import LLMError, Query, Question, Rewrite
 from convrag.sdk.llm.json_stage import JsonRewriter
+from convrag.sdk.llm.sampling import MaxTokens
 
 
 @dataclass(kw_only=True, eq=False)
@@ -37,7 +38,7 @@ class MultiQueryRewriter(JsonRewriter):
 
     kind: Literal["readings", "aspects"] = "readings"
     n: Annotated[int, Ge(1)] = 3
-    max_tokens: int | None = 400
+    max_tokens: MaxTokens | None = 400
 
     def __post_init__(self) -> None:
         self.wording = self.kind

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from convrag import LLMError, Query, Question, Rewrite, Rewriter
 from convrag.sdk.llm.json_stage import JsonRewriter
+from convrag.sdk.llm.sampling import MaxTokens
 
 if TYPE_CHECKING:
     from convrag_rewriters.references import Link
@@ -38,7 +39,7 @@ class ResolveRewriter(JsonRewriter):
 
     wording = "resolve"
     then: Rewriter | None = None
-    max_tokens: int | None = 400
+    max_tokens: MaxTokens | None = 400
 
     def rewrite(self, question: Question) -> Rewrite:
         """Replace references with one request, or two where the reply cannot be read."""

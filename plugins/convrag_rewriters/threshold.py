@@ -8,6 +8,7 @@ from annotated_types import Ge, Interval
 
 from convrag import LLM, Embedder, PromptTemplate, Question, Rewrite, Rewriter
 from convrag.sdk.llm.rewriter import LLMRewriter, format_exchanges
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag.sdk.search.vectors import embed_new
 
 
@@ -43,8 +44,8 @@ class ThresholdRewriter(Rewriter):
     threshold: Annotated[float, Interval(ge=-1, le=1)] = 0.3
     turns: Annotated[int, Ge(1)] = 5
     prompt: Path | None = None
-    temperature: float | None = 0.0
-    max_tokens: int | None = 200
+    temperature: Temperature | None = 0.0
+    max_tokens: MaxTokens | None = 200
 
     def __post_init__(self) -> None:
         template = PromptTemplate("rewrite", package="convrag_rewriters", path=self.prompt)

@@ -10,6 +10,7 @@ from convrag.api.stage import LLM, Stage
 from convrag.api.stages import Rewriter
 from convrag.sdk.llm.prompts import PromptTemplate, add_profile
 from convrag.sdk.llm.rewriter import format_exchanges
+from convrag.sdk.llm.sampling import MaxTokens, Temperature
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -41,8 +42,8 @@ class JsonStage(Stage):
 
     llm: LLM
     prompt: Path | None = None
-    temperature: float | None = 0.0
-    max_tokens: int | None = None
+    temperature: Temperature | None = 0.0
+    max_tokens: MaxTokens | None = None
 
     def __post_init__(self) -> None:
         package = type(self).__module__.rpartition(".")[0]
