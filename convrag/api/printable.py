@@ -9,7 +9,7 @@ other way round).
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, TextIO
 
@@ -121,7 +121,8 @@ def format_record_html(record: Any) -> str:
         about.append(("Error", record.error))
     about += [(stage, f"{seconds:.3f} s") for stage, seconds in record.timings.items()]
     relevant = {passage_id for passage_id, grade in record.gold.items() if grade > 0}
-    passages = _format_passages(record.evidence.items, record.answer, relevant)
+    numbers = record.citation_numbers
+    passages = _format_passages(record.evidence.items, record.answer, relevant, numbers)
     summary = _count_passages(len(record.evidence.items))
     details = (
         f"<details><summary>{summary}; {len(record.hits)} retrieved</summary>{passages}</details>"
@@ -143,7 +144,10 @@ def _format_queries(queries: Iterable[Any]) -> Html:
 
 
 def _format_passages(
-    items: Sequence[Any], answer: Any = None, relevant: Collection[str] = ()
+    items: Sequence[Any],
+    answer: Any = None,
+    relevant: Collection[str] = (),
+    numbers: Mapping[str, int] | None = None,
 ) -> Html:
     """Format the first passages of the evidence as a table, with the answer's support marked."""
     rows = []
@@ -151,7 +155,8 @@ def _format_passages(
         cited = answer is not None and item.passage.id in answer.citations
         labels = {"relevant": item.passage.id in relevant, "cited": cited, "hint": item.hint}
         label = ", ".join(label for label, holds in labels.items() if holds)
-        rows.append((f"[{item.number}]", item.passage.name, label, _format_marked(item, answer)))
+        number = (numbers or {}).get(item.passage.id, item.number)
+        rows.append((f"[{number}]", item.passage.name, label, _format_marked(item, answer)))
     return format_table(("", "Passage", "", "Text"), rows)
 
 

@@ -88,6 +88,17 @@ class TurnRecord:
         """The text of the first query; the original question if there is none."""
         return self.queries[0].text if self.queries else self.original_query
 
+    @property
+    def citation_numbers(self) -> Mapping[str, int]:
+        """Passage id -> the number by which the answer cites it.
+
+        A generator that numbers the passages of the whole conversation says so in its trace; its
+        answer may cite passages that only earlier turns have shown. Otherwise the numbers are those
+        of the evidence.
+        """
+        numbers: Mapping[str, int] = self.trace.get("generator", {}).get("numbers") or {}
+        return numbers or {item.passage.id: item.number for item in self.evidence.items}
+
     def to_dict(self, *, replies: bool = False) -> dict[str, Any]:
         """Return the record as plain data for JSON: a line of a run's intermediate/.
 

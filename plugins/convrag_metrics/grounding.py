@@ -60,7 +60,13 @@ class GroundingMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Count the sentences and citations of each turn with an answer."""
-        return {record.turn_id: self._count(record) for record in records if _is_measured(record)}
+        earlier = _find_earlier_texts(records)
+        counts = {}
+        for record in records:
+            if _is_measured(record):
+                texts = earlier.get(record.conversation_id, {})
+                counts[record.turn_id] = self._count(record, texts)
+        return counts
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
         """Conclude the shares from the counts; a share of nothing is left out."""
@@ -70,11 +76,16 @@ class GroundingMetrics(Metrics):
                 shares[name] = means.get(part, 0.0) / means[whole]
         return shares | {name: mean for name, mean in means.items() if name not in _COUNTS}
 
-    def _count(self, record: TurnRecord) -> dict[str, float]:
-        """Count the sentences and citations of a turn."""
-        passages = {
-            item.number: item.passage.content.strip() or item.text for item in record.evidence.items
-        }
+    def _count(self, record: TurnRecord, earlier: Mapping[str, str]) -> dict[str, float]:
+        """Count the sentences and citations of a turn.
+
+        Args:
+            record: the turn.
+            earlier: passage id -> text, of the passages that only earlier turns have shown.
+        """
+        texts = {**earlier, **_list_texts(record)}
+        numbers = record.citation_numbers
+        passages = {number: texts[name] for name, number in numbers.items() if name in texts}
         sentences = split_cited_sentences(record.answer.text)
         counts = dict.fromkeys(_COUNTS, 0.0)
         for sentence in sentences:
@@ -85,13 +96,41 @@ class GroundingMetrics(Metrics):
             if sentence.citations:
                 counts[_CITED] += 1
             if existing:
-                texts = [passages[number] for number in dict.fromkeys(existing)]
+                cited = [passages[number] for number in dict.fromkeys(existing)]
                 counts[_JUDGED] += 1
-                if has_lexical_support(sentence.text, texts, self.threshold):
+                if has_lexical_support(sentence.text, cited, self.threshold):
                     counts[_SUPPORTED] += 1
         if sentences:
             counts[GROUNDED] = counts[_SUPPORTED] / len(sentences)
         return counts
+
+
+def _list_texts(record: TurnRecord) -> dict[str, str]:
+    """Return passage id -> text of a turn's evidence; a hint counts as its passage."""
+    return {
+        item.passage.id: item.passage.content.strip() or item.text for item in record.evidence.items
+    }
+
+
+def _find_earlier_texts(records: Iterable[TurnRecord]) -> dict[str, dict[str, str]]:
+    """Find the texts of the passages that answers cite from earlier turns.
+
+    Returns:
+        Conversation id -> passage id -> text.
+    """
+    wanted: dict[str, set[str]] = {}
+    for record in records:
+        own = {item.passage.id for item in record.evidence.items}
+        others = record.citation_numbers.keys() - own
+        if others:
+            wanted.setdefault(record.conversation_id, set()).update(others)
+    found: dict[str, dict[str, str]] = {}
+    for record in records if wanted else ():
+        names = wanted.get(record.conversation_id, ())
+        for name, text in _list_texts(record).items():
+            if name in names:
+                found.setdefault(record.conversation_id, {})[name] = text
+    return found
 
 
 def has_lexical_support(sentence: str, texts: Sequence[str], threshold: float) -> bool:

@@ -1,5 +1,6 @@
 """A turn in plain words: why its query was searched for, and where its tokens went."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,9 @@ _EXPLAINED = {
 }
 """Entries of a rewriter's trace that have words of their own, or none."""
 
+_CONVERSATIONS = 200
+"""Conversations whose turns are kept; more than run side by side."""
+
 _LONGEST = 120  # characters of an entry, or of a question that is quoted
 
 
@@ -48,11 +52,19 @@ class TraceObserver:
 
     def __init__(self, print_lines: Callable[[str], object]) -> None:
         self.print_lines = print_lines
+        self._earlier: OrderedDict[tuple[str, str], list[TurnRecord]] = OrderedDict()
+        """The turns of the conversations that went on last: a turn may cite their passages."""
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
         """Print the turn."""
-        self.print_lines(f"turn {record.turn_id}\n{format_turn_trace([record])}")
+        conversation = (record.domain, record.conversation_id)
+        records = self._earlier.setdefault(conversation, [])
+        self._earlier.move_to_end(conversation)
+        records.append(record)
+        if len(self._earlier) > _CONVERSATIONS:
+            self._earlier.popitem(last=False)
+        self.print_lines(f"turn {record.turn_id}\n{format_turn_trace(records)}")
 
 
 def format_turn_trace(records: Sequence[TurnRecord]) -> str:
@@ -265,13 +277,17 @@ def _describe_object(item: Mapping[Any, Any], turns: Mapping[str, str]) -> str:
 
 
 def _explain_passages(records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
-    """Yield how many passages were found, read and cited, and the cited ones."""
+    """Yield how many passages were found, read and cited, and the cited ones.
+
+    An answer may cite a passage of an earlier turn.
+    """
     record = records[-1]
     sources = list_sources(records)
     hints = sum(item.hint for item in record.evidence.items)
     repeated = f", {hints} of them as hints at earlier ones" if hints else ""
     cited = [source for source in sources if source.cited]
-    yield "Passages", f"{len(record.hits)} found, {len(sources)} read{repeated}, {len(cited)} cited"
+    number = len(record.answer.citations)
+    yield "Passages", f"{len(record.hits)} found, {len(sources)} read{repeated}, {number} cited"
     for source in cited:
         yield "", f"[{source.number}] {describe_passage(source.passage)}"
 

@@ -1,6 +1,6 @@
 """A conversation as Markdown, and the numbered passages of its answers, as chat and server show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -39,11 +39,8 @@ def list_sources(records: Sequence[TurnRecord]) -> list[Source]:
     for record in records:
         for item in record.evidence.items:
             passages[item.passage.id] = item.passage
-    numbers: Mapping[str, int] = last.trace.get("generator", {}).get("numbers") or {}
-    if not numbers:
-        numbers = {item.passage.id: item.number for item in last.evidence.items}
     sources = []
-    for passage_id, number in numbers.items():
+    for passage_id, number in last.citation_numbers.items():
         if passage_id in passages:
             is_cited = passage_id in last.answer.citations
             sources.append(Source(number, passages[passage_id], is_cited))

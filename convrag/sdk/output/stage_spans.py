@@ -99,7 +99,7 @@ def describe_result(record: TurnRecord) -> Row:
     """
     if record.error:
         return {"error": record.error}
-    numbers = {item.passage.id: item.number for item in record.evidence.items}
+    numbers = record.citation_numbers
     names = {hit.passage.id: _name(hit.passage) for hit in record.hits}
     names |= {item.passage.id: _name(item.passage) for item in record.evidence.items}
     cited = [
@@ -203,8 +203,13 @@ def _list_ranking(record: TurnRecord) -> list[Row]:
 
 def _list_evidence(record: TurnRecord) -> list[Row]:
     """Return the passages that the model saw, in the order in which it saw them."""
+    numbers = record.citation_numbers
     return [
-        {"number": item.number, "title": _name(item.passage), "id": item.passage.id}
+        {
+            "number": numbers.get(item.passage.id, item.number),
+            "title": _name(item.passage),
+            "id": item.passage.id,
+        }
         for item in record.evidence.items
     ]
 

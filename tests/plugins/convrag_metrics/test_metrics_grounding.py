@@ -117,3 +117,24 @@ def test_lexical_support_may_come_from_several_passages() -> None:
     sentence = "Laika never saw the Moon 384,400 kilometres away."
     assert has_lexical_support(sentence, PASSAGES, 0.7)
     assert not has_lexical_support(sentence, PASSAGES[1:], 0.7)
+
+
+def test_numbers_of_the_whole_conversation_name_passages_of_earlier_turns() -> None:
+    """A chat numbers passages once for all its turns, and may cite an earlier turn's."""
+    first = record("The Moon is 384,400 kilometres away [1].")
+    mice = Passage("mice", "Mice flew as well.")
+    second = TurnRecord(
+        "c",
+        "t2",
+        "d",
+        2,
+        "?",
+        answer=Answer("Laika flew in 1957 [2]. Mice flew as well [3]. Cats did [7]."),
+        evidence=Evidence((EvidenceItem(1, mice, mice.text),)),
+        trace={"generator": {"numbers": {"mice": 3, "p2": 2}}},
+    )
+    scores = GroundingMetrics().measure([first, second])
+    assert scores["t2"]["grounded_sentences"] == pytest.approx(2 / 3)
+    found = overall(first, second)
+    assert found["existing_citations"] == pytest.approx(3 / 4)
+    assert found["supported_sentences"] == 1

@@ -1,9 +1,11 @@
 """`task.show=trace`: what happened in a turn, in the terminal."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from convrag import (
+    Answer,
     Completion,
     Evidence,
     EvidenceItem,
@@ -12,9 +14,10 @@ from convrag import (
     Passage,
     Prompt,
     Query,
+    Run,
     TurnRecord,
 )
-from convrag_tasks.turn_trace import format_turn_trace
+from convrag_tasks.turn_trace import TraceObserver, format_turn_trace
 from tasks import run_task
 
 
@@ -87,3 +90,37 @@ def test_a_run_and_a_chat_show_it_on_request(tmp_path: Path) -> None:
         "  Gate     the question was searched for as it is: it is the first question"
         in talked.stdout
     )
+
+
+def test_a_citation_of_an_earlier_turns_passage_is_counted_and_named() -> None:
+    """A chat's answer cites by the numbers of the whole conversation."""
+    tea = Passage("tea", "Tea is brewed.", title="Tea")
+    moon = Passage("moon", "The moon is far.", title="Moon")
+    first = TurnRecord(
+        "c",
+        "c<::>1",
+        "d",
+        1,
+        "tea?",
+        evidence=Evidence((EvidenceItem(1, tea, tea.content),)),
+        answer=Answer("It is [1].", ("tea",)),
+    )
+    second = TurnRecord(
+        "c",
+        "c<::>2",
+        "d",
+        2,
+        "and the moon?",
+        evidence=Evidence((EvidenceItem(1, moon, moon.content),)),
+        answer=Answer("Not as tea is [1].", ("tea",)),
+        trace={"generator": {"numbers": {"moon": 2, "tea": 1}}},
+    )
+    printed: list[str] = []
+    observer = TraceObserver(printed.append)
+    run = Run(Path("outputs/now"), {}, conversations=1, turns=2)
+    observer.convrag_turn_finished(run, first)
+    observer.convrag_turn_finished(run, second)
+    observer.convrag_turn_finished(run, replace(second, conversation_id="other"))
+    assert "0 found, 1 read, 1 cited\n           [1] Tea - tea" in printed[0]
+    assert "0 found, 2 read, 1 cited\n           [1] Tea - tea" in printed[1]
+    assert "0 found, 1 read, 1 cited" in printed[2]
