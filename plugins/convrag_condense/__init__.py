@@ -5,6 +5,7 @@
 * `search_ahead`: the search that runs while the model condenses (`rewriter.speculate`).
 * `chat`: `generator=chat`: the conversation is sent to the model as a chat.
 * `chat_history`: the history of a conversation as a model's messages.
+* `labels`: the labels of passages in these messages.
 * `query_condenser`: the assistant's API over the same code.
 """
 

@@ -37,6 +37,7 @@ from convrag_condense.chat_history import (
     NewestQuestion,
     RenderedExchange,
 )
+from convrag_condense.labels import Labels, read_document_labels
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +64,9 @@ class ChatGenerator(DecidingGenerator):
             sends those of the newest question only; first_turn those of the first question only
             (the original's first versions, whose users complained), which is then sent whatever
             the memory shows.
-        labels: of passages: [1], or [Doc_1] as RAGBoost writes, at which hints of context=dedup
-            then point.
+        labels: numbers labels passages as [1]; documents by their ids as [Doc_5]:, as RAGBoost
+            does, and hints of context=dedup then point at these. Answers cite by numbers all the
+            same.
         window: tokens that the prompt and the answer may have together. The seed reckons with 8,000
             and snippets of 200 tokens; half the context of Mixtral leaves room for passages of 500.
         evidence_tokens: of the window, kept free for the newest question's evidence: 8 passages of
@@ -84,11 +86,13 @@ class ChatGenerator(DecidingGenerator):
         repeat_penalty: above 1 holds repetition back (the seed's is 1.15); None sends none.
             It is sent under the name that the provider or server knows.
         wording: plain is this package's answer.jinja; academic has the words that the seed's
-            description quotes, for a library of papers (answer_academic.jinja).
+            description quotes, for a library of papers (answer_academic.jinja); ragboost has
+            RAGBoost's frame, "With the chat history and the following context, answer the
+            question" (answer_ragboost.jinja).
         prompt: a Jinja file to use instead of these: a <|system|> message, and a <|user|> one that
-            is given `question`, `evidence` (a list of `number`, `title`, `year`, `authors`, `text`
-            and `hint`, which says whether the text is a hint at an earlier message), `first` and
-            `label` (what stands before numbers).
+            is given `question`, `first`, and `evidence`: a list of `label`, `number`, `title`,
+            `year`, `authors`, `text`, `content` (title and text) and `hint`, which says whether the
+            text is a hint at an earlier message.
 
     Raises:
         ConfigError: the window leaves no room, or the only evidence may be left out.
@@ -99,7 +103,7 @@ class ChatGenerator(DecidingGenerator):
 
     llm: LLM
     evidence: EvidenceShown = "every_turn"
-    labels: Literal["numbers", "documents"] = "numbers"
+    labels: Labels = "numbers"
     window: int = 16_000
     evidence_tokens: Annotated[int, Ge(0)] = 4096
     exchanges: Annotated[int, Ge(1)] = 10
@@ -110,7 +114,7 @@ class ChatGenerator(DecidingGenerator):
     top_p: TopP | None = 0.9
     top_k: TopK | None = None
     repeat_penalty: RepeatPenalty | None = None
-    wording: Literal["plain", "academic"] = "plain"
+    wording: Literal["plain", "academic", "ragboost"] = "plain"
     prompt: Path | None = None
 
     def __post_init__(self) -> None:
@@ -128,10 +132,9 @@ class ChatGenerator(DecidingGenerator):
         self.limits = HistoryLimits(
             max_tokens, self.exchanges, self.characters, keep_first=self.keep_first
         )
-        self.label = "Doc_" if self.labels == "documents" else ""
         given = {name: getattr(self, name) for name in _SAMPLING}
         self.sampling = {name: value for name, value in given.items() if value is not None}
-        name = "answer_academic" if self.wording == "academic" else "answer"
+        name = "answer" if self.wording == "plain" else f"answer_{self.wording}"
         self.template = PromptTemplate(
             "answer", package="convrag_condense", path=self.prompt, name=name
         )
@@ -157,7 +160,9 @@ class ChatGenerator(DecidingGenerator):
         inputs = self._make_inputs(question, sent, newest)
         prompt = Prompt("answer", messages, inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)
-        text = completion.text.replace(f"[{self.label}", "[").replace(f", {self.label}", ", ")
+        text = completion.text
+        if self.labels == "documents":
+            text = read_document_labels(text, newest.numbers)
         checked = check_citations(text, newest.passages)
         shown = [item.passage.id for item in evidence.items]
         numbers = {}
@@ -202,7 +207,7 @@ class ChatGenerator(DecidingGenerator):
             self.template,
             self.llm.count_tokens,
             evidence=self.evidence,
-            label=self.label,
+            labels=self.labels,
             limits=self.limits,
             profile=question.profile,
         )

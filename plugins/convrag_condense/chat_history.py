@@ -10,6 +10,7 @@ from convrag import EvidenceItem, Message, Passage, PromptTemplate, Question, Tu
 from convrag.sdk.llm.history import HistoryReader
 from convrag.sdk.llm.prompts import add_profile
 from convrag.sdk.text.sentences import truncate_text
+from convrag_condense.labels import Labels, format_label, write_document_labels
 
 EvidenceShown = Literal["every_turn", "newest", "first_turn"]
 
@@ -67,14 +68,14 @@ class Exchange:
         items: the evidence that was shown in it.
         first: whether it is the first exchange of the conversation.
         shows_evidence: whether its question is sent with the evidence.
-        label: a prefix of the numbers of passages.
+        labels: what the labels of passages name.
     """
 
     turn: Turn
     items: tuple[EvidenceItem, ...]
     first: bool
     shows_evidence: bool
-    label: str
+    labels: Labels
     sizes: dict[tuple[int, ...], Size] = field(default_factory=dict)
     """The size of its messages, by the positions of the items whose full text is sent."""
 
@@ -91,13 +92,15 @@ class Exchange:
         evidence = []
         for position, item in enumerate(self.items if self.shows_evidence else ()):
             shown = show_in_full(item) if position in in_full else item
-            evidence.append(format_item(numbers[item.passage.id], shown))
+            evidence.append(format_item(numbers[item.passage.id], shown, self.labels))
         first = self.first and not in_full
-        prompt = template.render(
-            question=self.turn.question, evidence=evidence, first=first, label=self.label
-        )
+        prompt = template.render(question=self.turn.question, evidence=evidence, first=first)
+        answer = self.turn.answer
+        if self.labels == "documents":
+            documents = {number: passage_id for passage_id, number in numbers.items()}
+            answer = write_document_labels(answer, documents)
         return RenderedExchange(
-            prompt.messages[1], Message("assistant", self.turn.answer), evidence, self.turn
+            prompt.messages[1], Message("assistant", answer), evidence, self.turn
         )
 
 
@@ -120,10 +123,11 @@ def show_in_full(item: EvidenceItem) -> EvidenceItem:
     return replace(item, text=item.passage.content, hint=False)
 
 
-def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
+def format_item(number: int, item: EvidenceItem, labels: Labels = "numbers") -> dict[str, Any]:
     """Format a passage, or a hint at one, for the template.
 
-    The title stands above every text. A line of the text that only repeats it is left out.
+    The title stands above every text. A line of the text that only repeats it is left out. The
+    content is title and text together, as they were shown.
     """
     passage = item.passage
     title = passage.title.strip()
@@ -132,6 +136,8 @@ def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
         body = body[len(title) + 1 :]
     return {
         "number": number,
+        "label": format_label(number, passage.id, labels),
+        "content": item.text,
         "title": title,
         "year": _format_year(passage),
         "authors": _format_authors(passage),
@@ -187,7 +193,7 @@ class ChatHistory(HistoryReader):
         evidence: the questions that are sent with their evidence; see ChatGenerator.
         limits: of the exchanges that are sent.
         profile: personal statements of the user, for the system message.
-        label: a prefix of the numbers of passages.
+        labels: what the labels of passages name.
     """
 
     template: PromptTemplate
@@ -195,7 +201,7 @@ class ChatHistory(HistoryReader):
     evidence: EvidenceShown
     limits: HistoryLimits
     profile: tuple[str, ...] = ()
-    label: str = ""
+    labels: Labels = "numbers"
     exchanges: list[Exchange] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     passages: dict[int, str] = field(default_factory=dict)
@@ -205,7 +211,7 @@ class ChatHistory(HistoryReader):
     @cached_property
     def system_message(self) -> Message:
         """The first message of the chat."""
-        prompt = self.template.render(question="", evidence=[], first=True, label=self.label)
+        prompt = self.template.render(question="", evidence=[], first=True)
         return add_profile(prompt, self.profile).messages[0]
 
     def render_newest(self, question: str, items: Iterable[EvidenceItem]) -> NewestQuestion:
@@ -220,11 +226,9 @@ class ChatHistory(HistoryReader):
             number = self.numbers.get(id_)
             if number is None:
                 number = new.setdefault(id_, len(self.numbers) + len(new) + 1)
-            evidence.append(format_item(number, item))
+            evidence.append(format_item(number, item, self.labels))
         first = not self.exchanges
-        prompt = self.template.render(
-            question=question, evidence=evidence, first=first, label=self.label
-        )
+        prompt = self.template.render(question=question, evidence=evidence, first=first)
         numbers = ChainMap(new, self.numbers)
         passages = ChainMap({number: passage for passage, number in new.items()}, self.passages)
         return NewestQuestion(prompt.messages[1], evidence, numbers, passages, len(new))
@@ -278,7 +282,7 @@ class ChatHistory(HistoryReader):
         if turn.answer.strip():
             sent = shows_evidence and self.evidence != "newest"
             exchange = Exchange(
-                turn, items, first=not self.exchanges, shows_evidence=sent, label=self.label
+                turn, items, first=not self.exchanges, shows_evidence=sent, labels=self.labels
             )
             self.exchanges.append(exchange)
             self._by_turn[turn.id] = exchange
@@ -295,7 +299,7 @@ class ChatHistory(HistoryReader):
             EvidenceItem(0, passage, passage.content) for passage in turn.passages
         )
         numbered = tuple(item for item in items if item.passage.id in self.numbers)
-        return Exchange(turn, numbered, False, self.evidence == "every_turn", self.label)
+        return Exchange(turn, numbered, False, self.evidence == "every_turn", self.labels)
 
     def _shows_evidence(self) -> bool:
         """Tell whether the next question is sent with its evidence."""

@@ -6,7 +6,8 @@
 * `stats`: statistics of turns and conversations.
 * `dedup_metrics`: `metrics=dedup`, and the report of a run.
 * `prefix_reuse`: `metrics=prefix_reuse`.
-* `multi_turn`, `rag_pipeline`: RAGBoost's API over the same code.
+* `multi_turn`, `rag_pipeline`, `conversation_tracker`: RAGBoost's API over the same code.
+* `turn_arguments`: the arguments of a turn of `RAGPipeline`, checked.
 """
 
 from importlib import import_module
@@ -15,13 +16,21 @@ from typing import TYPE_CHECKING, Any
 from convrag import Register, hookimpl
 
 if TYPE_CHECKING:
+    from convrag_dedup.conversation_tracker import ConversationTracker, DeduplicationResult
     from convrag_dedup.multi_turn import ConversationState, MultiTurnManager
     from convrag_dedup.rag_pipeline import InferenceConfig, RAGPipeline
 
-_RAGBOOST_API = ("multi_turn", "rag_pipeline")
+_RAGBOOST_API = ("multi_turn", "rag_pipeline", "conversation_tracker")
 """The modules of RAGBoost's classes, which no option needs: they are imported on first access."""
 
-__all__ = ["ConversationState", "InferenceConfig", "MultiTurnManager", "RAGPipeline"]
+__all__ = [
+    "ConversationState",
+    "ConversationTracker",
+    "DeduplicationResult",
+    "InferenceConfig",
+    "MultiTurnManager",
+    "RAGPipeline",
+]
 
 
 @hookimpl

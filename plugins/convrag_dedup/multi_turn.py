@@ -215,6 +215,11 @@ class MultiTurnManager:
         with self._guard:
             self.conversations.pop(conversation_id, None)
 
+    def reset_all(self) -> None:
+        """Forget all conversations."""
+        with self._guard:
+            self.conversations.clear()
+
     def _drop_expired(self, now: float) -> None:
         """Drop the conversations unused for longer than the ttl, oldest first.
 

@@ -13,6 +13,7 @@ from convrag.sdk.tasks.turns import MAX_CONVERSATIONS, TurnOptions
 from convrag.sdk.types import Usage
 from convrag_dedup.deduplication import format_context, format_hint, normalise_id
 from convrag_dedup.stats import ConversationStats, pooled_stats
+from convrag_dedup.turn_arguments import check_conversation_id, check_count, read_query
 
 _SERVERS = ("sglang", "vllm", "openai")
 
@@ -87,7 +88,8 @@ class RAGPipeline:
         top_k: the number of documents that a turn retrieves by default.
         rewriter: makes the retrieval query. RAGBoost joins the last messages, as last_n does;
             rewriters that ask a model find better passages, and fewer duplicates.
-        generator: answers. Hints need one that sends earlier evidence along, as chat does.
+        generator: answers. Hints need one that sends earlier evidence along, as chat does;
+            chat_ragboost is chat in RAGBoost's frame.
         overrides: anything else of convrag's command line ("context.order=stable").
         folder: keeps conversations on disk (conversations.db), where they continue after a restart;
             None keeps them in memory.
@@ -109,7 +111,7 @@ class RAGPipeline:
         *,
         top_k: int = 5,
         rewriter: str = "last_n",
-        generator: str = "chat",
+        generator: str = "chat_ragboost",
         overrides: Sequence[str] = (),
         folder: str | Path | None = None,
         max_conversations: int | None = MAX_CONVERSATIONS,
@@ -129,7 +131,7 @@ class RAGPipeline:
             *overrides,
         ]
         self.use_ragboost = use_ragboost
-        self.top_k = top_k
+        self.top_k = check_count("top_k", top_k)
         self._max_tokens = inference.max_tokens if inference else None
         database = None if folder is None else Path(folder) / "conversations.db"
         self.conversations = Conversations(database, limit=max_conversations, ttl=ttl)
@@ -160,13 +162,20 @@ class RAGPipeline:
                 all the same.
             generate_response: whether to answer.
             max_tokens: the longest answer of this turn.
+
+        Raises:
+            ConfigError: an argument has another type, is blank, or is a number below 1.
+            ConvragError: the turn failed.
         """
+        check_conversation_id(conversation_id)
         text = read_query(query)
+        wanted = self.top_k if top_k is None else check_count("top_k", top_k)
+        if max_tokens is not None:
+            check_count("max_tokens", max_tokens)
         deduplicate = enable_deduplication and self.use_ragboost
         pipeline = self._pipeline(
             deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens
         )
-        wanted = self.top_k if top_k is None else top_k
         options = TurnOptions(top_k=wanted, generate=generate_response)
         with self._lock(conversation_id):
             conversation = self.conversations.begin(conversation_id, "default")
@@ -190,6 +199,7 @@ class RAGPipeline:
         if conversation_id is None:
             found = [self.get_conversation_stats(name) for name in self.conversations.ids()]
             return pooled_stats([stats for stats in found if stats])
+        check_conversation_id(conversation_id)
         with self._lock(conversation_id):
             conversation = self.conversations.get(conversation_id)
             if conversation is None or not conversation.history:
@@ -199,6 +209,7 @@ class RAGPipeline:
 
     def reset_conversation(self, conversation_id: str) -> None:
         """Forget a conversation; an unknown one changes nothing."""
+        check_conversation_id(conversation_id)
         with self._lock(conversation_id):
             self.conversations.delete(conversation_id)
 
@@ -228,20 +239,8 @@ class RAGPipeline:
             return self._compose(*self._overrides, *wanted)
 
 
-_QUERY_KEYS = ("text", "query", "question")
 _NO_STATISTICS = ("missing", "hints", "repeated")
 """Entries of a trace of context=dedup that are not statistics."""
-
-
-def read_query(query: str | Mapping[str, Any]) -> str:
-    """Return the text of a query, which is a text or a mapping that has one. Raises ConfigError."""
-    if isinstance(query, str):
-        return query
-    for key in _QUERY_KEYS:
-        if isinstance(query.get(key), str):
-            return str(query[key])
-    keys = ", ".join(_QUERY_KEYS)
-    raise ConfigError(f"a query is a text, or a mapping with one under {keys}, not {sorted(query)}")
 
 
 def describe_turn(record: TurnRecord) -> dict[str, Any]:

@@ -120,13 +120,13 @@ def test_evidence_of_the_first_turn_only() -> None:
     assert [item["number"] for item in llm.prompts[-1].inputs["evidence"]] == [1, 2]
 
 
-def test_the_evidence_of_the_newest_question_alone_in_ragboosts_frame() -> None:
-    """Numbers go on, and [Doc_3] in a reply is [3]."""
-    llm = Says("It is [Doc_4], not [Doc_1, Doc_9].")
+def test_documents_as_labels() -> None:
+    """Labels have ids; [Doc_p8] in a reply is [4], and [1] of an earlier answer is [Doc_p1]."""
+    llm = Says("It is [Doc_p8], not [Doc_p1, Doc_p9].")
     done = ChatGenerator(llm=llm, evidence="newest", labels="documents").generate(
         asked(2), evidence(8)
     )
-    newest = later_user("Question 3?", 8).content.replace("[8]", "[Doc_4]:")
+    newest = later_user("Question 3?", 8).content.replace("[8]", "[Doc_p8]:")
     assert [message.content for message in sent(llm)[1:]] == [
         "Question 1?", "Answer 1.", "Question 2?", "Answer 2.", newest,
     ]  # fmt: skip
@@ -436,7 +436,7 @@ def test_the_named_inputs_serve_a_model_that_is_none() -> None:
     assert inputs["history"] == [{"user": "Question 1?", "assistant": "Answer 1."}]
     assert inputs["evidence"] == [
         {
-            "number": 3,
+            "number": 3, "label": "[3]", "content": "Title 5\nText 5.",
             "title": "Title 5",
             "year": "",
             "authors": "",

@@ -1,0 +1,1 @@
+"""RAGBoost's server side."""
