@@ -436,7 +436,9 @@ def test_the_named_inputs_serve_a_model_that_is_none() -> None:
     assert inputs["history"] == [{"user": "Question 1?", "assistant": "Answer 1."}]
     assert inputs["evidence"] == [
         {
-            "number": 3, "label": "[3]", "content": "Title 5\nText 5.",
+            "number": 3,
+            "label": "[3]",
+            "content": "Title 5\nText 5.",
             "title": "Title 5",
             "year": "",
             "authors": "",

@@ -1,7 +1,6 @@
 """RAGBoost's conversation API: its examples, its troubleshooting, restarts and kills."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag_conversations.database import ConversationDatabase
 from convrag_dedup import InferenceConfig, RAGPipeline
-from fixtures import SHARED
 from llm_server import Server, make_reply
 
 TEXTS = {
@@ -182,35 +180,6 @@ def model() -> Iterator[Server]:
     server.plan_replies(make_reply("Hold out a test set. [1]"))
     yield server
     server.close()
-
-
-@pytest.mark.integration
-@pytest.mark.filterwarnings("ignore")  # of litellm and pydantic, at import
-def test_the_examples_of_ragboosts_documentation_run(
-    corpus: Path, model: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = SHARED / "seeds" / "ragboost_multi_turn.md"
-    if not page.is_file():
-        pytest.skip("RAGBoost's documentation is not here")
-    examples = re.findall(
-        r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-    names: dict[str, Any] = {
-        "corpus_dict": {"1": {"text": "one"}, "2": {"text": "two"}, "3": {"text": "three"}}
-    }
-    for example in examples:
-        exec(example.replace("from ragboost.pipeline import", "from convrag_dedup import"), names)
-    printed = capsys.readouterr().out
-    assert len(examples) == 5
-    assert int(re.findall(r"Deduplicated: (\d+) docs", printed)[0]) > 0
-    assert "Response: Hold out a test set. [1]" in printed
-    assert re.search(r"Generation time: 0?\.?\d", printed)
-    assert "Total conversations: 5" in printed
-    assert "Deduplication saved: 0 docs" in printed  # one turn each: there is nothing to save
-    assert names["conv_stats"]["total_novel"] == 3
-    request = model.requests[-1]
-    assert (model.paths[-1], request["max_tokens"]) == ("/v1/chat/completions", 200)
-    assert request["model"] == "Qwen/Qwen2.5-7B-Instruct"
 
 
 def test_the_model_gets_max_tokens_and_temperature(corpus: Path, model: Server) -> None:
