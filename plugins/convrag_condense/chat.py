@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from convrag_condense.chat_history import (
     NewestQuestion,
     RenderedExchange,
 )
-from convrag_condense.labels import Labels, read_document_labels
+from convrag_condense.labels import Labels, NumberedPieces, read_document_labels
 
 log = logging.getLogger(__name__)
 
@@ -161,7 +161,7 @@ class ChatGenerator(DecidingGenerator):
         messages = (*_list_messages(history, sent), newest.message)
         inputs = self._make_inputs(question, sent, newest)
         prompt = Prompt("answer", messages, inputs, self.sampling)
-        completion, meta_responses = self._complete(prompt)
+        completion, meta_responses = self._complete(prompt, newest.numbers)
         text = completion.text
         if self.labels == "documents":
             text = read_document_labels(text, newest.numbers)
@@ -234,21 +234,24 @@ class ChatGenerator(DecidingGenerator):
             message = "turn %s: added %d snippets as evidence note, %d of them new"
             log.info(message, turn, snippets, newest.new)
 
-    def _complete(self, prompt: Prompt) -> tuple[Completion, int]:
+    def _complete(self, prompt: Prompt, numbers: Mapping[str, int]) -> tuple[Completion, int]:
         """Return the reply, and the number of meta-responses among at most two replies.
 
         A first reply that is a meta-response is not streamed.
         """
         listener = current_listener()
+        numbered = NumberedPieces(listener or str, numbers)
+        shown = numbered if self.labels == "documents" else listener
         meta_responses = 0
         for attempt in range(2):
-            pieces = HeldPieces(listener or str, may_be_meta_response)
+            pieces = HeldPieces(shown or str, may_be_meta_response)
             with listen_with(pieces if listener else None):
                 completion = self.llm.complete(replace(prompt, attempt=attempt))
             if not is_meta_response(completion.text):
                 break
             meta_responses += 1
         pieces.release()
+        numbered.release()
         return completion, meta_responses
 
 

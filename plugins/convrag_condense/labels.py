@@ -1,7 +1,8 @@
 """The labels of passages in the messages of a chat: "[1]", or "[Doc_5]:" as RAGBoost writes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from convrag.sdk.text.citations import find_citations
@@ -53,3 +54,40 @@ def write_document_labels(text: str, documents: Mapping[int, str]) -> str:
             written += text[place : mark.start] + "".join(names)
             place = mark.end
     return written + text[place:]
+
+
+_LONGEST_LABEL = 200
+"""Characters after an opening bracket for which the closing one is waited for."""
+
+
+@dataclass
+class NumberedPieces:
+    """Passes on the pieces of a reply, with numbers in place of the labels of documents.
+
+    Args:
+        listener: takes the pieces.
+        numbers: document id -> number.
+        text: the beginning of a label, held back until the rest has come.
+    """
+
+    listener: Callable[[str], object]
+    numbers: Mapping[str, int]
+    text: str = ""
+
+    def __call__(self, piece: str) -> None:
+        """Take the next piece of the reply."""
+        self.text += piece
+        start = self.text.rfind("[")
+        end = self.text[start:]
+        is_open = start >= 0 and "]" not in end and "\n" not in end and len(end) < _LONGEST_LABEL
+        self._pass_on(start if is_open else len(self.text))
+
+    def release(self) -> None:
+        """Pass on what is held back."""
+        self._pass_on(len(self.text))
+
+    def _pass_on(self, end: int) -> None:
+        text = read_document_labels(self.text[:end], self.numbers)
+        self.text = self.text[end:]
+        if text:
+            self.listener(text)
