@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 
@@ -38,7 +38,7 @@ class TopicClusterer(Clusterer):
         words: see the options.
     """
 
-    libraries = ("numpy", "scikit-learn")
+    libraries: ClassVar[tuple[str, ...]] = ("numpy", "scikit-learn")
     uses_embedder = False
 
     shortest: int
