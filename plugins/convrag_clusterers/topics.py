@@ -38,7 +38,7 @@ class TopicClusterer(Clusterer):
         words: see the options.
     """
 
-    libraries: ClassVar[Sequence[str]] = ("numpy", "scikit-learn")
+    libraries: ClassVar[tuple[str, ...]] = ("numpy", "scikit-learn")
     uses_embedder = False
 
     shortest: int
