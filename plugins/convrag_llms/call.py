@@ -132,6 +132,8 @@ class Call:
             deadline(limits.timeout),
         ):
             self.tries += 1
+            if self.tries > 1:
+                notify(f"{self.endpoint.model} is asked again")
             try:
                 reply = self.refused.ask(self._make_request(), self._ask_once)
             except EmptyReply as error:

@@ -166,10 +166,12 @@ export class AnswerView {
   /** Says what the turn waits for; if it restarts, the text until now is not part of the answer. */
   note({ text, restarts }) {
     this.status.say(text);
+    this.noted = true;
     if (restarts) this.written = "";
   }
 
   showStage({ stage, record }) {
+    this.stage = stage;
     const isFirst = !this.progress.queries;
     this.progress = { ...this.progress, ...record };
     this.queryLine.show(this.progress, this.earlier);
@@ -219,6 +221,8 @@ export class AnswerView {
   }
 
   write(piece) {
+    if (this.noted) this.status.showNext(this.stage, this.progress); // what was waited for is there
+    this.noted = false;
     this.written += piece;
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;

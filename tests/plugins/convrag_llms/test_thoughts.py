@@ -213,9 +213,10 @@ def test_those_who_wait_hear_why(server: Server) -> None:
     notices: list[str] = []
     with notify_with(lambda notice, _: notices.append(notice)):
         assert ask(server).text == "A dog."
-    (notice,) = notices
-    assert notice.startswith("openai/local is asked again in ")
-    assert notice.endswith("(status 503: still loading)")
+    waiting, asking = notices
+    assert waiting.startswith("openai/local is asked again in ")
+    assert waiting.endswith("(status 503: still loading)")
+    assert asking == "openai/local is asked again"
 
 
 def test_a_recording_keeps_thoughts_apart() -> None:

@@ -289,15 +289,18 @@ NOTICES = """async () => {
     const { AnswerView } = await import("/static/page/answer.js");
     const view = new AnswerView({ records: [] }, "Why?", { place: 0, onChange: () => {} });
     view.startOver();
+    view.handle("stage", { stage: "context", record: { evidence: [{}, {}] } });
     view.write("Is it Hull?");
     view.handle("notice", { text: "The model thinks", restarts: true });
+    const waiting = view.status.element.textContent;
     view.write("Hull.");
-    return [view.status.element.textContent, view.written];
+    return [waiting, view.written, view.status.element.textContent];
 }"""
 
 
 def test_a_notice_says_what_is_waited_for_and_may_restart_the_answer(chat: ChatPage):
-    assert chat.page.evaluate(NOTICES) == ["The model thinks …", "Hull."]
+    writing = "Writing an answer from 2 passages …"
+    assert chat.page.evaluate(NOTICES) == ["The model thinks …", "Hull.", writing]
 
 
 COUNTED = """async (record) => {
