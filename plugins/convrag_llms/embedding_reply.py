@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convrag_llms.errors import UnusableReply
+from convrag_llms.json_requests import is_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,8 +62,10 @@ def normalise(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
     """Bring rows to unit length; rows of zeros stay."""
     import numpy as np
 
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    rows = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    largest = np.abs(vectors).max(axis=1, keepdims=True)  # whose square may be infinite
+    scaled = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    rows = np.divide(scaled, lengths, out=np.zeros_like(scaled), where=lengths > 0)
     unit_rows: NDArray[np.float32] = rows.astype(np.float32)
     return unit_rows
 
@@ -71,8 +74,8 @@ def _sort_by_index(rows: Sequence[Mapping[str, Any]], name: str) -> list[Mapping
     """Sort the rows of a reply by their indices; their order counts where none has an index."""
     if all(row.get("index") is None for row in rows):
         return list(rows)
-    by_index = {row.get("index"): row for row in rows}
-    if by_index.keys() != set(range(len(rows))):
+    by_index = {row["index"]: row for row in rows if is_place(row.get("index"), len(rows))}
+    if len(by_index) != len(rows):
         raise UnusableReply(f"it sent {name} whose indices are not 0 to {len(rows) - 1}", _REPEAT)
     return [by_index[index] for index in range(len(rows))]
 
@@ -86,7 +89,7 @@ def _decode(embedding: Any) -> NDArray[np.float64]:
             vector = np.frombuffer(b64decode(embedding, validate=True), dtype="<f4")
         else:
             vector = np.asarray(embedding, dtype=np.float64)
-    except (TypeError, ValueError, binascii.Error):
+    except (TypeError, ValueError, OverflowError, binascii.Error):
         vector = np.zeros(0)
     if vector.ndim != 1 or not len(vector):
         raise UnusableReply("it sent a vector that is neither a list of numbers nor base64")

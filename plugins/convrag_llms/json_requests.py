@@ -58,6 +58,12 @@ def read_tokens(data: Any) -> int:
         return 0
     for name in ("prompt_tokens", "total_tokens"):
         count = usage.get(name)
-        if isinstance(count, int | float) and count > 0:
-            return int(count)
+        if isinstance(count, int) and count > 0:
+            return count
     return 0
+
+
+def is_place(index: Any, count: int) -> bool:
+    """Whether an index of a reply is one of `count` texts."""
+    is_number = isinstance(index, int) and not isinstance(index, bool)
+    return is_number and 0 <= index < count

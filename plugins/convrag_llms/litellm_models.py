@@ -59,7 +59,7 @@ class LitellmStage(ServerStage):
             return self.given_prices.compute_cost(tokens, 0)
         hidden = getattr(response, "_hidden_params", None) or {}
         cost = hidden.get("response_cost")
-        if cost is not None:
+        if cost:  # litellm counts 0 where a reply does not say what is billed
             return float(cost)
         prices = self.find_prices()
         return None if prices is None else prices.compute_cost(tokens, 0)

@@ -125,6 +125,10 @@ class RequestBatches:
         Raises:
             LLMError: what `ask` raised first.
         """
+        batches = list(self._plan(texts))
+        if len(batches) == 1:  # as for a question: no thread is started
+            self._send_batch(texts, batches[0], ask, keep)
+            return
         failures: list[Exception] = []
 
         def send_batch(places: list[int]) -> None:
@@ -133,13 +137,13 @@ class RequestBatches:
             except Exception as error:
                 failures.append(error)
 
-        def plan() -> Iterator[list[int]]:
-            for places in self._plan(texts):
+        def iterate() -> Iterator[list[int]]:
+            for places in batches:
                 if failures:
                     return
                 yield places
 
-        for _ in map_parallel(send_batch, plan(), workers=self.workers):
+        for _ in map_parallel(send_batch, iterate(), workers=self.workers):
             pass
         if failures:
             raise failures[0]

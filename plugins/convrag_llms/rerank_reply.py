@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convrag_llms.errors import UnusableReply
+from convrag_llms.json_requests import is_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +46,7 @@ def read_scores(data: Any, count: int) -> NDArray[np.float64]:
 
     rows = _find_rows(data)
     indices = [row.get("index") for row in rows]
-    outside = [index for index in indices if not _is_place(index, count)]
+    outside = [index for index in indices if not is_place(index, count)]
     if outside:
         raise UnusableReply(
             f"it sent the index {outside[0]!r} where there are {count} texts", _REPEAT
@@ -73,13 +75,11 @@ def _find_rows(data: Any) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _is_place(index: Any, count: int) -> bool:
-    is_number = isinstance(index, int) and not isinstance(index, bool)
-    return is_number and 0 <= index < count
-
-
 def _read_score(row: Mapping[str, Any]) -> float:
     """Read a score; NaN for what is no number."""
     score = row.get("relevance_score", row.get("score"))
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
-    return float(score) if is_number else float("nan")
+    try:
+        return float(score) if is_number else math.nan
+    except OverflowError:  # an integer of hundreds of digits
+        return math.nan

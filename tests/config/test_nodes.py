@@ -129,6 +129,12 @@ PROMPT = (
             2048,
         ),
         ("granite", "ibm-granite/granite-embedding-small-english-r2", ("", ""), 8192),
+        (
+            "granite_multilingual",
+            "ibm-granite/granite-embedding-97m-multilingual-r2",
+            ("", ""),
+            8192,
+        ),
     ],
 )
 def test_embedders_of_today_are_used_as_their_cards_say(

@@ -82,6 +82,8 @@ class ModelServer:
                 return self.planned.pop(0)
         if path == "/v1/embeddings":
             return self._embed(body)
+        if path == "/v1/embed":
+            return self._embed_for_cohere(body)
         if path == self.rerank_path:
             return self._rerank(body)
         return 404, {"detail": "Not Found"}, {}
@@ -116,6 +118,11 @@ class ModelServer:
         usage = {"prompt_tokens": 10 * len(texts), "total_tokens": 10 * len(texts)}
         return 200, self.edit({"object": "list", "data": rows, "usage": usage}), {}
 
+    def _embed_for_cohere(self, body: dict[str, Any]) -> Reply:
+        rows = [embed_text(text) for text in body["texts"]]
+        meta = {"billed_units": {"input_tokens": 10 * len(rows)}}
+        return 200, {"id": "1", "embeddings": {"float": rows}, "meta": meta}, {}
+
     def _rerank(self, body: dict[str, Any]) -> Reply:
         name = "texts" if self.form == "tei" else "documents"
         if name not in body:
@@ -134,7 +141,7 @@ class ModelServer:
         if self.form == "tei":
             return 200, self.edit(rows), {}
         rows_name = "data" if self.form == "voyage" else "results"
-        return 200, self.edit({rows_name: rows, "usage": {"total_tokens": 7}}), {}
+        return 200, self.edit({"id": "1", rows_name: rows, "usage": {"total_tokens": 7}}), {}
 
 
 def _make_handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:

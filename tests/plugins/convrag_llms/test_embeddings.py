@@ -2,18 +2,26 @@
 
 import logging
 import math
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from convrag import ConfigError, LLMError, Pipeline
+from convrag.concurrency.cancellation import Cancellation, Cancelled
 from convrag.sdk.errors import RunStopped
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import EmbedderContract
+from convrag_llms.embedding_reply import read_vectors
+from convrag_llms.errors import UnusableReply
+from convrag_llms.json_requests import read_tokens
 from convrag_llms.litellm_embedder import LitellmEmbedder
 from convrag_llms.openai_embedder import OpenAICompatibleEmbedder
 from convrag_llms.refused_parameters import forget_refused_parameters
@@ -184,6 +192,21 @@ class TestBatches:
             make_embedder(models).embed(["a very long text of words"])
 
 
+def test_a_question_starts_no_thread(models: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convrag_llms.request_batches.map_parallel", None)
+    assert make_embedder(models).embed(["docks"], query=True).shape == (1, 27)
+
+
+def test_a_cancelled_request_ends_at_once(models: ModelServer) -> None:
+    models.delay = 5.0
+    cancellation = Cancellation()
+    threading.Timer(0.2, cancellation.cancel).start()
+    start = time.monotonic()
+    with cancellation.apply(), pytest.raises(Cancelled):
+        make_embedder(models).embed(["docks"])
+    assert time.monotonic() - start < 2
+
+
 class TestRetries:
     def test_what_may_pass_is_repeated(self, models: ModelServer) -> None:
         models.planned = [make_error(503, "starting"), make_error(429, "slow down")]
@@ -352,6 +375,34 @@ class TestBadReplies:
         with pytest.raises(LLMError) as caught:
             make_embedder(models, api_key_env="MY_KEY").embed(TEXTS)
         assert KEY not in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["data", "index", "embedding", "usage"]), inner, max_size=3
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON | st.fixed_dictionaries({"data": st.lists(JSON, min_size=2, max_size=2)}))
+def test_no_reply_is_read_wrongly(reply: Any) -> None:
+    with suppress(UnusableReply):
+        rows = read_vectors(reply, 2)
+        assert np.isfinite(rows).all()
+        assert len(rows) == 2
+    assert read_tokens(reply) >= 0
+
+
+@pytest.mark.parametrize("embedding", [[1e308, 1e308], [10**400, 1], [5e-324, 0.0], "!!", "AAA"])
+def test_odd_numbers(embedding: Any) -> None:
+    with suppress(UnusableReply):
+        (row,) = read_vectors({"data": [{"index": 0, "embedding": embedding}]}, 1)
+        assert np.linalg.norm(row) == pytest.approx(1, abs=1e-6)
 
 
 class TestParameters:

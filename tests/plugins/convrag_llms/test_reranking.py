@@ -2,19 +2,23 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from convrag import LLMError, Pipeline
 from convrag.sdk.errors import RunStopped
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import RankerContract
+from convrag_llms.errors import UnusableReply
 from convrag_llms.litellm_ranker import LitellmRanker
 from convrag_llms.refused_parameters import forget_refused_parameters
 from convrag_llms.rerank_api import RerankAPIRanker
+from convrag_llms.rerank_reply import read_scores
 from model_server import ModelServer, make_error, score_text
 
 pytestmark = pytest.mark.integration
@@ -173,6 +177,7 @@ class TestBadReplies:
             (edit_first(index=True), "the index True where"),
             (edit_first(index=0), "3 scores for 3 texts, 1 of which have none"),
             (edit_first(relevance_score=math.nan), "a score that is not a finite number"),
+            (edit_first(relevance_score=10**400), "a score that is not a finite number"),
             (edit_first(relevance_score="high"), "a score that is not a finite number"),
             (lambda _: {"object": "list"}, r"Is it a server of a reranker \(ranker\.api_base"),
             (lambda _: {"results": None}, r"no list of scores \(results\)"),
@@ -216,6 +221,24 @@ class TestBadReplies:
         assert list(RerankAPIRanker(model="r").check()) == [
             "name the server: {place}.api_base=http://localhost:8000"
         ]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["results", "data", "index", "score"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON | st.fixed_dictionaries({"results": st.lists(JSON, min_size=2, max_size=2)}))
+def test_no_reply_is_read_wrongly(reply: Any) -> None:
+    with suppress(UnusableReply):
+        scores = read_scores(reply, 2)
+        assert scores.shape == (2,)
+        assert all(map(math.isfinite, scores))
 
 
 def test_a_turn_is_reranked_or_says_why_not(models: ModelServer, tmp_path: Path) -> None:
