@@ -79,6 +79,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--generator", default="chat", choices=("chat", "direct"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repack", action="store_true", help="see llm.repack")
+    parser.add_argument("--override", nargs="*", help="further overrides (rewriter=last_n)")
     parser.add_argument("--count", action="store_true", help="tokens only, without evaluating")
     return parser.parse_args()
 
@@ -89,11 +90,11 @@ def play(arguments: argparse.Namespace, overrides: Sequence[str]) -> Iterator[li
         "dataset=mtrag",
         f"dataset.path={arguments.mtrag}",
         f"dataset.domain={arguments.domain}",
-        "rewriter=last_n",
         "llm=extractive",
         f"generator={arguments.generator}",
         f"top_n={arguments.passages}",
         *overrides,
+        *(arguments.override or ["rewriter=last_n"]),
     )
     wiring = Wiring(config, command)
     pipeline = Pipeline.from_wiring(wiring, read_settings(config))
@@ -110,6 +111,7 @@ def play(arguments: argparse.Namespace, overrides: Sequence[str]) -> Iterator[li
 def send(model: LlamaCpp, conversations: Sequence[Sequence[Messages]]) -> Tally:
     """Send the prompts of all conversations, one conversation after the other."""
     tally = Tally(0, 0, [])
+    model._model().llama.reset()  # nothing is left of the context before
     for prompts in conversations:
         for messages in prompts:
             start = time.perf_counter()

@@ -64,6 +64,7 @@ OPTIONS = (
 """Options of ours with a language model among their stages."""
 
 COUNTING = {
+    "metrics=evidence",
     "memory=recent",
     "memory=forgetting",
     "selector=budget",
@@ -94,7 +95,7 @@ def test_an_option_survives_a_model_that_does_not_obey(
     group, name = option.split("=")
     attempt = try_option(group, name, small_model, tmp_path)
     assert attempt.status in (0, 3), attempt.printed
-    assert len(attempt.rows) in (2, 3)
+    assert 1 <= len(attempt.rows) <= 3  # a simulated user may give up after the first
     for row in attempt.rows:
         assert row["error"] == ""
         assert row["agent_response"]

@@ -25,6 +25,9 @@ from tasks import run_task
 
 SAMPLE = ROOT / "plugins/convrag_datasets/sample"
 
+LONG_REPLIES = frozenset({"detector=llm"})
+"""Options whose replies repeat a passage: one that is cut is an error."""
+
 TURNS = {"memory=summary": 3}
 """Option -> turns that it needs before it asks; two are enough for the others."""
 
@@ -126,7 +129,8 @@ def make_overrides(group: str, name: str, model: Path, folder: Path) -> list[str
     choice = f"metrics=[{name}]" if group == "metrics" else f"{place}={name}"
     parameters = f"metrics.{name}" if group == "metrics" else place
     chosen = [choice, *OTHER.get(f"{group}={name}", ())]
-    if "max_tokens" in plugins.load().registry.options(group)[name].parameters:
+    parameters_of_option = plugins.load().registry.options(group)[name].parameters
+    if "max_tokens" in parameters_of_option and f"{group}={name}" not in LONG_REPLIES:
         chosen.append(f"{parameters}.max_tokens={MAX_TOKENS}")
     turns = TURNS.get(f"{group}={name}", 2)
     data = [] if "dataset=simulated" in chosen else list_data(folder / "data", turns)
