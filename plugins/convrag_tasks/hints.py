@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 WORDS = """The documents are searched by their words. An embedder also finds what is said in other \
 words ("wfh" for working from home, "unwell" for sick, "referral bonus" for a reward). \
 Two commands for it:
-  pip install -c constraints.txt -e ".[neural]"
-  {command} retriever=hybrid embedder=minilm"""
+  pip install -e ".[fastembed]"
+  {command} retriever=hybrid embedder=fastembed"""
 
 
 def tell_once(config: Mapping[str, Any]) -> None:
