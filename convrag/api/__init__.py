@@ -9,6 +9,7 @@
 * `evidence`: the evidence that a generator sees.
 * `answers`: answers, and the passages that support them.
 * `completions`: prompts, replies of language models, and what they cost.
+* `thoughts`: separates the thoughts of a reasoning model from its text.
 * `documents`: a document that passages are cut from, and parts of a corpus.
 * `records`: turns, reports and the summary of a run; a sweep and its cells.
 * `rows`: a turn's record as JSON, and back; what JSON can hold.

@@ -40,6 +40,8 @@ class Prompt:
         attempt: counts from 0. A second attempt is a new call, so the cached reply to the first is
             not used.
         room: tokens that the reply needs; a smaller max_tokens of the llm's own is raised to them.
+        schema: the JSON schema of the reply, if it is to be JSON; its `title` names it. Servers
+            that take one are sent it (`response_format`).
 
     Example:
         >>> from dataclasses import replace
@@ -55,6 +57,7 @@ class Prompt:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     attempt: int = 0
     room: int = 0
+    schema: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,9 @@ class Completion:
             max_tokens), content_filter; empty if that is not known.
         first_words: likely first tokens -> the logarithm of their probability, if `logprobs` was
             asked for and the server returns them.
+        reasoning: what the model thought before it replied; empty if it did not think, or keeps it
+            to itself. It is shown folded, and is part of nothing else.
+        reasoning_tokens: tokens of these thoughts, which `completion_tokens` contains.
 
     Example:
         >>> Completion("How hot should green tea be?", prompt_tokens=31, cost_usd=0.0001).text
@@ -92,6 +98,8 @@ class Completion:
     model: str = ""
     finish_reason: str = ""
     first_words: Mapping[str, float] = field(default_factory=dict)
+    reasoning: str = ""
+    reasoning_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,7 @@ class Usage:
         failed: calls that raised an error.
         cut: replies that ended at max_tokens.
         filtered: replies that the provider's content filter ended.
+        reasoning_tokens: tokens of thoughts, which `completion_tokens` contains.
 
     Example:
         >>> Usage(calls=1, seconds=0.5) + Usage(calls=2, seconds=1.0) == Usage(calls=3, seconds=1.5)
@@ -133,6 +142,7 @@ class Usage:
     failed: int = 0
     cut: int = 0
     filtered: int = 0
+    reasoning_tokens: int = 0
 
     @property
     def tokens(self) -> int:

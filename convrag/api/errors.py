@@ -256,6 +256,32 @@ class LLMError(ConvragError):
         super().__init__(message)
 
 
+class CutReply(LLMError):
+    """A reply ended at max_tokens before it had any text; the arguments are those of LLMError.
+
+    Asked again as it is, the model would do so again; with more room it may reply.
+
+    Args:
+        tokens: of the reply.
+
+    Example:
+        >>> CutReply("it thought for 512 tokens and wrote nothing", tokens=512).tokens
+        512
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        tokens: int = 0,
+        provider: str = "",
+        model: str = "",
+        status: int | None = None,
+    ) -> None:
+        self.tokens = tokens
+        super().__init__(message, provider=provider, model=model, status=status)
+
+
 def is_installed(module: str) -> bool:
     """Whether a module could be imported; the packages above a dotted name are imported."""
     try:

@@ -21,6 +21,10 @@ EXIT_STATUS: Mapping[RunState, int] = {"ok": 0, "failed": 1, "partial": 3}
 """State of a run -> the exit status of its command."""
 
 
+REASONING = "reasoning"
+"""The entry of a stage's trace that has the thoughts of its models; they are shown folded."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
     """The record of one turn.

@@ -177,13 +177,16 @@ class LLM(Stage):
 
         With the attempt, it is the key of the reply in the store.
         """
-        return {
+        request: dict[str, Any] = {
             "llm": self.fingerprint,
             "task": prompt.task,
             "messages": prompt.messages,
             "inputs": prompt.inputs,
             "sampling": prompt.sampling,
         }
+        if prompt.schema:
+            request["schema"] = prompt.schema
+        return request
 
 
 class Embedder(Stage):

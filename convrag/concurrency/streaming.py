@@ -1,4 +1,4 @@
-"""Streams: pieces of a reply for a listener, and events of a thread for a loop."""
+"""Streams: pieces of a reply for a listener, notices of what a turn waits for, and events."""
 
 import threading
 from codecs import getincrementaldecoder
@@ -15,6 +15,9 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_listener", default=None)
+_notified: ContextVar[Callable[[str, bool], None] | None] = ContextVar(
+    "convrag_notified", default=None
+)
 
 
 @contextmanager
@@ -67,6 +70,32 @@ def current_listener() -> Callable[[str], None] | None:
     An LLM that streams calls it with each piece of its reply, in order.
     """
     return _listener.get()
+
+
+@contextmanager
+def notify_with(notified: Callable[[str, bool], None] | None) -> Iterator[None]:
+    """Pass the notices of this thread during the block to a function; None passes them to nobody.
+
+    Args:
+        notified: is called with the arguments of `notify`.
+    """
+    token = _notified.set(notified)
+    try:
+        yield
+    finally:
+        _notified.reset(token)
+
+
+def notify(notice: str, restarts: bool = False) -> None:
+    """Tell those who wait for a turn what it waits for.
+
+    Args:
+        notice: a clause without a full stop, such as "The model is asked again in 8 s".
+        restarts: whether the pieces until now are not part of the answer, which begins after them.
+    """
+    notified = _notified.get()
+    if notified is not None:
+        notified(notice, restarts)
 
 
 class Stream(Generic[E, T]):

@@ -3,6 +3,7 @@
 from convrag.api.errors import (
     ConversationChanged as ConversationChanged,
     ConversationsUnusable as ConversationsUnusable,
+    CutReply as CutReply,
     FolderInUse as FolderInUse,
     JobLost as JobLost,
     LauncherFailed as LauncherFailed,

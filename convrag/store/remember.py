@@ -26,6 +26,7 @@ from convrag.api.completions import Completion
 from convrag.api.errors import ConvragError, locate_function
 from convrag.api.records import Usage
 from convrag.api.stage import LLM, Stage
+from convrag.api.thoughts import separate_thoughts
 from convrag.concurrency.cancellation import check_cancelled
 from convrag.concurrency.slots import release_slot
 from convrag.concurrency.streaming import current_listener
@@ -272,12 +273,11 @@ def _remember_call(
         arguments = _bind_arguments(signature, args, kwargs)
         key = compute_call_key(stage, method.__name__, arguments)
         found, computed = results.fetch({key: None}, lambda _: [call_method(*args, **kwargs)])
-        if key in found:
-            result, seconds = found[key]
-            _count_call(stage, arguments, result, reused=True, seconds=seconds)
-        else:
-            result = computed[key]
-            _count_call(stage, arguments, result, reused=False)
+        is_reused = key in found
+        result, seconds = found[key] if is_reused else (computed[key], 0.0)
+        if isinstance(stage, LLM) and isinstance(result, Completion) and stage.tasks is None:
+            result = separate_thoughts(result)
+        _count_call(stage, arguments, result, reused=is_reused, seconds=seconds)
         return result
 
     return call
@@ -334,7 +334,9 @@ def _count_call(
         add_usage(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))
         return
     if isinstance(stage, LLM) and stage.tasks is not None:  # its tokens are words of rules
-        result = replace(result, prompt_tokens=0, completion_tokens=0, cached_tokens=0)
+        result = replace(
+            result, prompt_tokens=0, completion_tokens=0, cached_tokens=0, reasoning_tokens=0
+        )
     add_usage(_compute_usage(result, reused=reused))
     add_reply(arguments["prompt"], result)
     listener = current_listener()
@@ -359,6 +361,7 @@ def _compute_usage(reply: Completion, *, reused: bool) -> Usage:
         reused_seconds=reply.seconds if reused else 0.0,
         cut=int(reply.finish_reason == "length"),
         filtered=int(reply.finish_reason == "content_filter"),
+        reasoning_tokens=reply.reasoning_tokens,
     )
 
 

@@ -191,7 +191,8 @@ def encode_reply(reply: Completion, codec: Codec, source: str) -> bytes:
         source: the stage and its method, for a warning about a part that is not kept.
     """
     if isinstance(reply.text, str):
-        reply = replace(reply, text=mend_surrogates(reply.text))
+        reasoning = mend_surrogates(str(reply.reasoning))
+        reply = replace(reply, text=mend_surrogates(reply.text), reasoning=reasoning)
     try:
         return codec.encode(reply)
     except CannotBeKept as error:

@@ -211,7 +211,8 @@ class Pipeline:
                 this turn.
             listener: is called with each piece of the answer as soon as it comes.
             stages: whether the listener is also called after each stage, with a StageFinished: its
-                group ("rewriter", "retriever", ...) and the record so far.
+                group ("rewriter", "retriever", ...) and the record so far; and with a StageNotice
+                where a stage waits: a model thinks, or a request is repeated.
 
         Raises:
             ConfigError: `text` is empty, or `top_k` is below 1.

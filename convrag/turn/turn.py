@@ -15,7 +15,7 @@ from convrag.api.errors import ConfigError, ConvragError, RunStopped
 from convrag.api.evidence import Evidence
 from convrag.api.passages import Hit, Selection
 from convrag.api.queries import Query, Rewrite, SearchStep
-from convrag.api.records import TurnRecord
+from convrag.api.records import REASONING, TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import (
     Context,
@@ -28,7 +28,7 @@ from convrag.api.stages import (
     Selector,
 )
 from convrag.concurrency.cancellation import check_cancelled
-from convrag.concurrency.streaming import listen_with
+from convrag.concurrency.streaming import listen_with, notify_with
 from convrag.config.settings import Settings
 from convrag.store.remember import answer_again
 from convrag.store.usage import UsageMeter
@@ -61,8 +61,19 @@ class StageFinished(NamedTuple):
     record: TurnRecord
 
 
+class StageNotice(NamedTuple):
+    """The event that a stage waits ("The model is asked again in 8 s"), for a listener to show.
+
+    If it `restarts`, the pieces until now are not part of the answer, which begins after them.
+    """
+
+    stage: str
+    text: str
+    restarts: bool = False
+
+
 Listener = Callable[[Any], None]
-"""A function that is called with each piece of the answer, and with each StageFinished."""
+"""A function that is called with each piece of the answer, each StageFinished and StageNotice."""
 
 
 class Audience(NamedTuple):
@@ -129,6 +140,8 @@ class TurnInProgress:
     prompt: tuple[Message, ...] = ()
     trace: dict[str, dict[str, Any]] = field(default_factory=dict)
     fallbacks: dict[str, str] = field(default_factory=dict)
+    thoughts: dict[str, list[str]] = field(default_factory=dict)
+    """Stage -> what models thought before they replied to it."""
     error: str = ""
     stage: str = ""
     """The stage that runs, or ran last."""
@@ -161,15 +174,35 @@ class TurnInProgress:
         for name, step in self._list_steps():
             self.stage = name
             check_cancelled()
+            replies_before = len(self.meter.replies)
             try:
-                with self.meter.measure_stage(name), answer_again(self.options.attempt):
+                with (
+                    self.meter.measure_stage(name),
+                    answer_again(self.options.attempt),
+                    notify_with(self._find_notified(name)),
+                ):
                     step()
             except RunStopped:
                 raise
             except Exception as error:  # a plugin's own: it costs this turn, and no other
                 self.error = f"{name}: {self._log_failure(error, name)}"
                 return
+            finally:
+                self._keep_thoughts(name, replies_before)
             self._report_stage(asked, name)
+
+    def _find_notified(self, stage: str) -> Callable[[str, bool], None] | None:
+        """Return a function that passes the notices of a stage to the listener, if it wants any."""
+        listener = self.options.listener
+        if listener is None or not self.options.stages:
+            return None
+        return lambda text, restarts: listener(StageNotice(stage, text, restarts))
+
+    def _keep_thoughts(self, stage: str, replies_before: int) -> None:
+        """Keep what models thought before they replied to a stage."""
+        for _, reply in self.meter.replies[replies_before:]:
+            if reply.reasoning:
+                self.thoughts.setdefault(stage, []).append(reply.reasoning)
 
     def _report_stage(self, asked: Question, name: str) -> None:
         """Tell the observers and the listener that a stage has ended well."""
@@ -368,7 +401,7 @@ class TurnInProgress:
             hits=self.hits,
             evidence=self.evidence,
             answer=self.answer,
-            trace={stage: trace for stage, trace in self.trace.items() if trace},
+            trace=self._make_trace(),
             timings=dict(self.meter.timings),
             usage=dict(self.meter.usage),
             fallbacks=dict(self.fallbacks),
@@ -378,6 +411,13 @@ class TurnInProgress:
             attempt=self.options.attempt,
             profile=question.profile,
         )
+
+    def _make_trace(self) -> dict[str, dict[str, Any]]:
+        """Make the trace of the record: that of each stage, with the thoughts of its models."""
+        trace = {stage: dict(entries) for stage, entries in self.trace.items() if entries}
+        for stage, thoughts in self.thoughts.items():
+            trace.setdefault(stage, {})[REASONING] = "\n\n".join(thoughts)
+        return trace
 
     def _list_steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """Yield the steps of the turn, each with the group of its stage.

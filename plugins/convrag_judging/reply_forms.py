@@ -2,11 +2,13 @@
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, WithJsonSchema, create_model, model_validator
 
 from convrag_judging.nugget_labels import LabelParser
 
 M = TypeVar("M", bound=BaseModel)
+
+_TEXT = {"type": "string"}
 
 
 class LabelList(BaseModel):
@@ -40,7 +42,9 @@ def labels_form(count: int, parse: LabelParser, choices: str) -> type[LabelList]
                 raise ValueError(f"{label!r} is none of {choices}")
         return labels
 
-    return _make_strict(LabelList, labels=Annotated[list[str], AfterValidator(check)])
+    items = {"type": "array", "items": _TEXT, "minItems": count, "maxItems": count}
+    checked = Annotated[list[str], AfterValidator(check), WithJsonSchema(items)]
+    return _make_strict(LabelList, labels=checked)
 
 
 class NuggetList(BaseModel):
@@ -68,7 +72,9 @@ def nuggets_form(most: int, words: int) -> type[NuggetList]:
                 )
         return nuggets
 
-    return _make_strict(NuggetList, nuggets=Annotated[list[str], AfterValidator(check)])
+    items = {"type": "array", "items": _TEXT, "maxItems": most}
+    checked = Annotated[list[str], AfterValidator(check), WithJsonSchema(items)]
+    return _make_strict(NuggetList, nuggets=checked)
 
 
 class ScoreReply(BaseModel):
@@ -99,7 +105,10 @@ def scores_form(criteria: tuple[str, ...], lowest: int, highest: int) -> type[Sc
                 )
         return scores
 
-    return _make_strict(ScoreReply, scores=Annotated[dict[str, Any], AfterValidator(check)])
+    number = {"type": "integer", "minimum": lowest, "maximum": highest}
+    criteria_schema = {"type": "object", "properties": dict.fromkeys(criteria, number)}
+    checked = Annotated[dict[str, Any], AfterValidator(check), WithJsonSchema(criteria_schema)]
+    return _make_strict(ScoreReply, scores=checked)
 
 
 def _make_strict(form: type[M], **fields: Any) -> type[M]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from convrag import LLMError, PromptTemplate
+from convrag.sdk.errors import CutReply
 from convrag_llm_rankers.conversation_ranker import ConversationRanker
 
 
@@ -89,6 +90,8 @@ class LLMRanker(ConversationRanker):
         prompt = self.yes_or_no.render(sampling, query=query, passage=text)
         try:
             words = self.llm.complete(prompt).first_words
+        except CutReply:
+            return None  # its one token is the beginning of a thought
         except LLMError as error:
             if self.scale == "auto" and _is_refused(error):
                 return None  # the server does not know `logprobs`

@@ -14,7 +14,9 @@ What a call consists of:
 * `prices`: prices of tokens, the user's own and those that providers list.
 * `endpoint`: the address and the key.
 * `request_body`: messages and parameters, as a provider names them.
-* `reply`: reads a reply in OpenAI's form, whole or streamed.
+* `refused_parameters`: parameters that a model refuses; also for embeddings and rerankers.
+* `reply`: reads a reply in OpenAI's form, whole or streamed, without its thoughts.
+* `thought_habits`: whether the replies of a model may begin inside a thought.
 * `errors`: errors of a request, and whether it may be repeated.
 * `error_messages`: explains why a call failed, and what to do.
 * `tokens`: an estimate of a text's tokens.

@@ -10,7 +10,7 @@ from urllib3.filepost import encode_multipart_formdata
 
 from convrag_llms.deadlines import deadline
 from convrag_llms.errors import HttpError
-from convrag_llms.openai_protocol import open_response
+from convrag_llms.openai_protocol import make_http_error, open_response
 
 FILE_SECONDS = 600.0
 """Seconds in which the file of a batch must be sent or read."""
@@ -128,7 +128,7 @@ class OpenAIBatches(BatchProtocol):
             if status < 300:
                 yield row["custom_id"], body
             else:
-                yield row["custom_id"], HttpError(status, str(body or row.get("error")))
+                yield row["custom_id"], make_http_error(status, body or row.get("error"))
 
 
 class AnthropicBatches(BatchProtocol):

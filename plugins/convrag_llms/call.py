@@ -16,7 +16,7 @@ from tenacity import (
 
 from convrag import Message
 from convrag.sdk.cancellation import Cancelled, sleep
-from convrag.sdk.llm.streaming import current_listener
+from convrag.sdk.llm.streaming import current_listener, notify
 from convrag_llms.deadlines import deadline
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.errors import (
@@ -28,6 +28,7 @@ from convrag_llms.errors import (
     read_retry_after,
 )
 from convrag_llms.limits import Limits
+from convrag_llms.refused_parameters import RefusedParameters
 from convrag_llms.reply import Reply
 
 FIRST_WAIT = 1.0
@@ -63,6 +64,8 @@ class Call:
         body: the request, without address and key.
         messages: the prompt's.
         limits: the stage's.
+        refused: the parameters that the model refuses.
+        stage_max_tokens: the longest reply in tokens, where the stage that asks has set it.
     """
 
     ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply]
@@ -70,6 +73,8 @@ class Call:
     body: Mapping[str, Any]
     messages: Sequence[Message]
     limits: Limits
+    refused: RefusedParameters
+    stage_max_tokens: int | None = None
     tries: int = 0
     wasted_cost: float = 0.0
     has_streamed: bool = False
@@ -87,10 +92,19 @@ class Call:
             wait=_compute_wait,
             retry=retry_if_exception(self._may_repeat),
             sleep=sleep,
+            before_sleep=self._notify_of_wait,
             reraise=True,
         )
         reply: Reply = retrying(self._try)
         return reply
+
+    def _notify_of_wait(self, state: RetryCallState) -> None:
+        """Tell those who wait for the turn that the request waits, and why."""
+        from convrag_llms.error_messages import explain_wait
+
+        error = state.outcome.exception() if state.outcome else None
+        if error is not None:
+            notify(explain_wait(error, self, state.upcoming_sleep))
 
     def _exceeds_patience(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -99,20 +113,25 @@ class Call:
         return bool(state.idle_for + state.upcoming_sleep > self.limits.retry_seconds)
 
     def _may_repeat(self, error: BaseException) -> bool:
-        return not self.has_streamed and (isinstance(error, EmptyReply) or may_pass(error))
+        if self.has_streamed:
+            return False
+        if isinstance(error, EmptyReply):
+            return error.may_improve
+        return may_pass(error)
 
     def _try(self) -> Reply:
         """Send the request once, within the limits, and settle what it cost."""
         limits = self.limits
-        on_piece = self._pass_on if self._listener else None
         with (
             limits.budget.reserve(self._max_cost()) as settle,
             limits.rate_limiter.slot(),
             deadline(limits.timeout),
         ):
             self.tries += 1
+            if self.tries > 1:
+                notify(f"{self.endpoint.model} is asked again")
             try:
-                reply = self.ask(self.body, limits.timeout, on_piece)
+                reply = self.refused.ask(self._make_request(), self._ask_once)
             except EmptyReply as error:
                 settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
@@ -127,6 +146,15 @@ class Call:
             settle(reply.cost)
             return reply
 
+    def _make_request(self) -> Mapping[str, Any]:
+        """Make the request; of a streamed reply, the last chunk is to have the usage."""
+        if self._listener is None:
+            return self.body
+        return {**self.body, "stream_options": {"include_usage": True}}
+
+    def _ask_once(self, body: Mapping[str, Any]) -> Reply:
+        return self.ask(body, self.limits.timeout, self._pass_on if self._listener else None)
+
     def _pass_on(self, piece: str) -> None:
         assert self._listener is not None
         self.has_streamed = True
@@ -139,7 +167,9 @@ class Call:
         prices = self.limits.find_prices()
         if prices is None:
             return inf
-        return prices.compute_max_cost(self.messages, self.body.get("max_tokens"))
+        body = self.refused.adapt(self.body)
+        max_tokens = body.get("max_tokens", body.get("max_completion_tokens"))
+        return prices.compute_max_cost(self.messages, max_tokens)
 
 
 def _compute_wait(state: RetryCallState) -> float:

@@ -3,6 +3,7 @@
 import re
 
 from convrag import LLMError
+from convrag.sdk.errors import CutReply
 from convrag.sdk.secrets import redact
 from convrag_llms.call import Call
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
@@ -23,6 +24,9 @@ from convrag_llms.request_body import find_secret_values
 MAX_LENGTH = 300
 """The most characters of a server's error in a message."""
 
+MAX_REASON = 100
+"""The most characters of a server's error in a line that says why a request waits."""
+
 _MAX_READ = 20_000
 """Characters of an error that are looked at."""
 
@@ -32,11 +36,13 @@ _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|$)|<[^>]*>?", re.IGNORECASE 
 _EMPTY_REPLY = (
     "Try another model, or a bigger llm.max_tokens: some think before they write, and that counts."
 )
+_THOUGHTS_ALONE = "raise llm.max_tokens, or set llm.extra.reasoning_effort=none"
 _TOOL_CALL = (
     "It called a tool, and convrag offers it none: try another model, or a server without tools."
 )
 _EMPTY_REPLIES = {
     "content_filter": "The content filter of the provider withheld it: try another model.",
+    "length": "It ended at max_tokens before it had any text: give it a bigger llm.max_tokens.",
     "tool_calls": _TOOL_CALL,
     "function_call": _TOOL_CALL,
 }
@@ -60,17 +66,29 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     status = read_status(error)
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
+    kind, original = describe_error(error, call)
+    advice = _advise(error, status, call, where)
+    message = _redact(f"{endpoint.model}{where} gave no reply ({kind}): {original}{advice}", call)
+    provider = str(getattr(error, "llm_provider", "") or endpoint.provider)
+    if isinstance(error, EmptyReply) and error.finish_reason == "length":
+        return CutReply(message, tokens=error.tokens, provider=provider, model=endpoint.model)
+    return LLMError(message, provider=provider, model=endpoint.model, status=status)
+
+
+def explain_wait(error: BaseException, call: Call, seconds: float) -> str:
+    """Say that a request waits for its repetition, and why, in one line without secrets."""
+    assert isinstance(error, Exception)
+    kind, original = describe_error(error, call)
+    reason = original if len(original) <= MAX_REASON else f"{original[:MAX_REASON].rstrip()} ..."
+    return f"{call.endpoint.model} is asked again in {seconds:.0f} s ({kind}: {reason})"
+
+
+def describe_error(error: Exception, call: Call) -> tuple[str, str]:
+    """Return the kind of an error ("status 429"), and its message in a line without secrets."""
+    status = read_status(error)
     kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
     # Redacted before it is shortened: a secret that is cut would not be found.
-    original = shorten_error(_redact(read_message(error), call)).rstrip(".")
-    advice = _advise(error, status, call, where)
-    message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {advice}"
-    return LLMError(
-        _redact(message, call),
-        provider=str(getattr(error, "llm_provider", "") or endpoint.provider),
-        model=endpoint.model,
-        status=status,
-    )
+    return kind, shorten_error(_redact(read_message(error), call)).rstrip(".")
 
 
 def shorten_error(text: str) -> str:
@@ -88,14 +106,24 @@ def _redact(message: str, call: Call) -> str:
 
 
 def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
-    """Say what to do about an error."""
+    """Say what to do about an error, as what follows its message."""
+    if isinstance(error, EmptyReply) and error.thought_tokens:
+        return f": {_THOUGHTS_ALONE}{_name_stage_limit(call)}"
     if call.has_streamed:
-        return "A part of it was shown already, so it was not asked again."
-    return (
+        return ". A part of it was shown already, so it was not asked again."
+    advice = (
         _advise_by_kind(error, where)
         or _advise_by_status(error, status, call)
         or _advise_by_chance(error, where)
     )
+    return f". {advice}"
+
+
+def _name_stage_limit(call: Call) -> str:
+    """Say that the stage has a max_tokens of its own, where it has one."""
+    if call.stage_max_tokens is None:
+        return ""
+    return f" (this stage has max_tokens={call.stage_max_tokens} of its own)"
 
 
 def _advise_by_kind(error: Exception, where: str) -> str:

@@ -25,13 +25,19 @@ class HttpError(Exception):
         status_code: its HTTP status, or the one that fits what it sent.
         message: the server's message, without the words around it.
         headers: of its response, with names in any case.
+        param: the parameter that the server names as the cause; empty where it names none.
     """
 
     def __init__(
-        self, status_code: int, message: str, headers: Mapping[str, str] | None = None
+        self,
+        status_code: int,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        param: str = "",
     ) -> None:
         self.status_code = status_code
         self.headers = headers or {}
+        self.param = param
         super().__init__(message)
 
 
@@ -56,12 +62,36 @@ class ReplyTooLong(Exception):
 
 
 class EmptyReply(Exception):
-    """The server sent no text that anybody could see, which may have cost something."""
+    """The server sent no text that anybody could see, which may have cost something.
 
-    def __init__(self, finish_reason: str, cost: float | None) -> None:
+    Args:
+        finish_reason: as the server says it.
+        cost: US dollars; None where no price is known.
+        thought_tokens: the tokens of a reply that is thoughts alone; 0 for any other.
+        tokens: of the reply, as far as they are known.
+    """
+
+    def __init__(
+        self, finish_reason: str, cost: float | None, thought_tokens: int = 0, tokens: int = 0
+    ) -> None:
         self.finish_reason = finish_reason
         self.cost = cost
-        super().__init__(f"the reply is empty (finish_reason: {finish_reason})")
+        self.thought_tokens = thought_tokens
+        self.tokens = tokens
+        if thought_tokens:
+            message = f"it thought for {thought_tokens:,} tokens and wrote nothing"
+        else:
+            message = f"the reply is empty (finish_reason: {finish_reason})"
+        super().__init__(message)
+
+    @property
+    def may_improve(self) -> bool:
+        """Whether the same request may get a text when it is sent again."""
+        return not self.thought_tokens and self.finish_reason not in _FINAL_REASONS
+
+
+_FINAL_REASONS = frozenset({"length", "tool_calls", "function_call"})
+"""The finish reasons of empty replies that another try would repeat."""
 
 
 class IncompleteStream(Exception):

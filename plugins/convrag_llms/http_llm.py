@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -19,13 +19,20 @@ from convrag.sdk.types import Usage
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.limits import Budget, Limits, RateLimiter
 from convrag_llms.prices import BATCH_SHARE, TokenPrices, read_given_prices
-from convrag_llms.request_body import check_extra, format_messages, translate_sampling
+from convrag_llms.refused_parameters import RefusedParameters, find_refused_parameters
+from convrag_llms.request_body import (
+    check_extra,
+    format_messages,
+    make_response_format,
+    translate_sampling,
+)
+from convrag_llms.thought_habits import find_habits
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
     from convrag_llms.batching import Batches
     from convrag_llms.call import Call
-    from convrag_llms.reply import Reply
+    from convrag_llms.reply import Reply, ReplyReader
 
 
 class HttpLLM(LLM):
@@ -175,6 +182,38 @@ class HttpLLM(LLM):
             Exception: one of errors.py, or what a library raises and errors.py can read.
         """
 
+    @property
+    def refused(self) -> RefusedParameters:
+        """The parameters that the model refuses, as far as this process knows."""
+        return find_refused_parameters(*self._find_place())
+
+    def _find_place(self) -> tuple[str, str]:
+        """Find the names of the model and of its server, under which things are remembered."""
+        model = self.endpoint.model.removeprefix(self.prefix)
+        return model, self.endpoint.public_address() or ""
+
+    def make_reader(
+        self, body: Mapping[str, Any], on_piece: Callable[[str], None] | None
+    ) -> ReplyReader:
+        """Make a reader for the reply to a request; see `ask` for the arguments."""
+        from convrag_llms.reply import ReplyReader
+
+        return ReplyReader(
+            self.endpoint.model,
+            on_piece,
+            has_tools="tools" in body,
+            begins_inside=find_habits(*self._find_place()).begins_inside,
+        )
+
+    def make_reply(self, reader: ReplyReader, cost: float | None) -> Reply:
+        """Make the reply that was read, and learn from it. Raises EmptyReply."""
+        is_whole = reader.finish_reason != "length"
+        find_habits(*self._find_place()).observe(
+            closed_unopened=reader.closed_unopened,
+            is_apart=reader.has_thought_fields or (is_whole and not reader.thoughts),
+        )
+        return reader.make_reply(cost)
+
     @abstractmethod
     def batch_protocol(self) -> BatchProtocol:
         """Return the server's batch protocol."""
@@ -191,15 +230,19 @@ class HttpLLM(LLM):
         return Batches(self.batch_protocol(), self.store, place)
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """Report how many requests went in batches, and what they would have cost one by one."""
+        """Report what went in batches, and the parameters that the model refuses."""
+        lines = [*self._describe_batches(), *self.refused.describe()]
+        return Report("llm", tuple(lines)) if lines else None
+
+    def _describe_batches(self) -> Iterator[str]:
+        """Say how many requests went in batches, and what they would have cost one by one."""
         if not self.batch or not self._batches.submitted:
-            return None
+            return
         spent = self.limits.budget.spent
-        line = (
+        yield (
             f"Batches: {self._batches.submitted} requests. What was asked now cost ${spent:.4f}; "
             f"one by one it would have cost ${spent / BATCH_SHARE:.4f}."
         )
-        return Report("llm.batch", (line,))
 
     @abstractmethod
     def find_prices(self) -> TokenPrices | None:
@@ -235,6 +278,7 @@ class HttpLLM(LLM):
         return {
             "model": self.endpoint.model,
             "messages": format_messages(prompt.messages),
+            **make_response_format(prompt.schema),
             **copy.deepcopy(self.extra),
             **parameters,
         }
@@ -250,7 +294,15 @@ class HttpLLM(LLM):
         from convrag_llms.error_messages import explain_error
 
         self.load_libraries()  # that takes seconds, which are not the server's
-        call = Call(self.ask, self.endpoint, body, prompt.messages, self.limits)
+        call = Call(
+            self.ask,
+            self.endpoint,
+            body,
+            prompt.messages,
+            self.limits,
+            self.refused,
+            prompt.sampling.get("max_tokens"),
+        )
         start = time.perf_counter()
         try:
             reply = call.run()
@@ -271,7 +323,8 @@ class HttpLLM(LLM):
             prompt_tokens = self.count_tokens("\n".join(contents))
         completion_tokens = reply.tokens.completion
         if completion_tokens is None:
-            completion_tokens = self.count_tokens(reply.text)
+            written = [reply.thoughts, reply.text]
+            completion_tokens = self.count_tokens("\n".join(text for text in written if text))
         return Completion(
             text=reply.text,
             prompt_tokens=prompt_tokens,
@@ -283,6 +336,8 @@ class HttpLLM(LLM):
             model=reply.model,
             finish_reason=reply.finish_reason,
             first_words=reply.first_words,
+            reasoning=reply.thoughts,
+            reasoning_tokens=min(reply.thought_tokens, completion_tokens),
         )
 
 

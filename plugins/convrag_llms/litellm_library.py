@@ -118,11 +118,11 @@ def complete(request: Mapping[str, Any], answer: Answer | None = None) -> Any:
 
 @contextmanager
 def stream(request: Mapping[str, Any]) -> Iterator[Iterable[Any]]:
-    """Give litellm's response to one request as chunks while they arrive; the last has the usage.
+    """Give litellm's response to one request as chunks while they arrive.
 
     Raises as `complete`, also while the chunks are read.
     """
-    chunks = complete({**request, "stream": True, "stream_options": {"include_usage": True}})
+    chunks = complete({**request, "stream": True})
     try:
         with _unwrap_errors():
             yield chunks

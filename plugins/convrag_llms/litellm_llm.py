@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.prices import INPUT_PRICE, OUTPUT_PRICE, TokenPrices, compute_batch_cost
-from convrag_llms.reply import Reply, ReplyReader
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
+    from convrag_llms.reply import Reply, ReplyReader
 
 _PLACEHOLDER_KEY = "not-needed"
 """The key for a local server, which does not look at it: OpenAI's client insists on one."""
@@ -92,7 +92,7 @@ class LiteLLM(HttpLLM):
             "api_key": self._find_key(),
             "timeout": timeout,
         }
-        reader = ReplyReader(self.endpoint.model, on_piece)
+        reader = self.make_reader(body, on_piece)
         if on_piece is not None:
             with litellm_library.stream(request) as chunks:
                 return self._read_stream(chunks, reader)
@@ -100,7 +100,7 @@ class LiteLLM(HttpLLM):
         response = litellm_library.complete(request, answer)
         reader.read_whole(_to_plain(response))
         cost = self._compute_cost(response)
-        return reader.make_reply(compute_batch_cost(cost) if self.batch else cost)
+        return self.make_reply(reader, compute_batch_cost(cost) if self.batch else cost)
 
     def batch_protocol(self) -> BatchProtocol:
         """Return Anthropic's, to the address and with the headers of litellm's last request."""
@@ -159,9 +159,9 @@ class LiteLLM(HttpLLM):
 
         reader.read_stream(map(_to_plain, chunks), is_complete)
         if not reader.usage:
-            return reader.make_reply(None)
+            return self.make_reply(reader, None)
         response = self._library().ModelResponse(model=self.endpoint.model, usage=reader.usage)
-        return reader.make_reply(self._compute_cost(response))
+        return self.make_reply(reader, self._compute_cost(response))
 
     def _compute_cost(self, response: Any) -> float | None:
         """Compute the US dollars of a response; None where litellm knows no price.

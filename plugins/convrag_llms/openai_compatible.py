@@ -19,11 +19,11 @@ from convrag_llms.prices import (
     compute_listed_cost,
     find_listed_prices,
 )
-from convrag_llms.reply import Reply, ReplyReader
 from convrag_llms.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
+    from convrag_llms.reply import Reply, ReplyReader
 
 PREFIX = "openai/"
 """The prefix of the server's own name of a model: "openai/qwen"."""
@@ -72,7 +72,7 @@ class OpenAICompatible(HttpLLM):
         self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None
     ) -> Reply:
         """Send one request. Raises HttpError and ConnectionFailed, too."""
-        reader = ReplyReader(self.endpoint.model, on_piece)
+        reader = self.make_reader(body, on_piece)
         streamed = on_piece is not None
         batched = self.batch and not streamed
         if batched:
@@ -80,7 +80,7 @@ class OpenAICompatible(HttpLLM):
         else:
             self._send(body, reader, streamed=streamed)
         cost = self._compute_cost(body, reader)
-        return reader.make_reply(compute_batch_cost(cost) if batched else cost)
+        return self.make_reply(reader, compute_batch_cost(cost) if batched else cost)
 
     def batch_protocol(self) -> BatchProtocol:
         """Return OpenAI's."""
@@ -116,7 +116,7 @@ class OpenAICompatible(HttpLLM):
             prompt = sum(estimate_tokens(content) for content in contents)
         completion = tokens.completion
         if completion is None:
-            completion = estimate_tokens(reader.text) if isinstance(reader.text, str) else 0
+            completion = estimate_tokens(reader.written)
         if self.given_prices:
             return self.given_prices.compute_cost(prompt, completion, tokens.cached)
         address = self._find_address()
@@ -130,7 +130,7 @@ class OpenAICompatible(HttpLLM):
 
         request = self._make_request(body)
         if streamed:
-            request |= {"stream": True, "stream_options": {"include_usage": True}}
+            request |= {"stream": True}
         url, headers = self._find_target("/chat/completions")
         headers |= {"content-type": "application/json"}
         for name, value in (body.get("extra_headers") or {}).items():

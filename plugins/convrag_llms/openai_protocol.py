@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import chain
@@ -31,8 +32,11 @@ def open_response(
 def read_completion(response: Response) -> dict[str, Any]:
     """Read the JSON object of a whole reply. Raises HttpError for one that is an error."""
     data = parse_object(b"".join(response.read_pieces()), response.headers)
-    if not list_choices(data):
+    choices = list_choices(data)
+    if not choices:
         _raise_error(data)
+    elif choices[0].get("error") and not choices[0].get("message"):
+        _raise_error(choices[0])
     return data
 
 
@@ -89,19 +93,48 @@ def _parse(data: bytes) -> Any:
 def _read_error(response: Response) -> HttpError:
     """Read the error that a response with an error's status is."""
     data = b"".join(response.read_pieces())
-    message = _find_message(_parse(data)) or data.decode(errors="replace").strip()
-    return HttpError(response.status, message or "it says nothing more", response.headers)
+    parsed = _parse(data)
+    message = _find_message(parsed) or data.decode(errors="replace").strip()
+    message = message or "it says nothing more"
+    return HttpError(response.status, message, response.headers, find_parameter(parsed))
 
 
 def _raise_error(data: Mapping[str, Any]) -> None:
-    """Raise the error that came in place of a reply, with the status that it names, if any."""
+    """Raise the error that came in place of a reply, with the status that fits it."""
     message = _find_message(data)
-    if message is None:
-        return
-    error = data.get("error")
+    if message is not None:
+        raise HttpError(
+            _find_status(data.get("error"), message), message, None, find_parameter(data)
+        )
+
+
+_MAY_PASS = re.compile(
+    r"rate.?limit|too many requests|overload|time.?out|timed out|unavailable|busy|try again"
+    r"|server.?error|internal|bad gateway|upstream|capacity|exhausted|loading",
+    re.IGNORECASE,
+)
+"""Words of errors after which the same request may succeed."""
+
+
+def _find_status(error: Any, message: str) -> int:
+    """Find the status of an error that came with 200: its own, or one that says if it may pass."""
     code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and 400 <= code <= 599 else 502
-    raise HttpError(status, message)
+    if isinstance(code, int) and 400 <= code <= 599:
+        return code
+    kind = error.get("type") if isinstance(error, dict) else ""
+    return 502 if _MAY_PASS.search(f"{kind} {code} {message}") else 400
+
+
+def make_http_error(status: int, data: Any) -> HttpError:
+    """Make the error of a response's JSON, in the protocol's form or in any other."""
+    return HttpError(status, _find_message(data) or str(data), param=find_parameter(data))
+
+
+def find_parameter(data: Any) -> str:
+    """Find the parameter that an error in the protocol's form names as its cause; else empty."""
+    error = data.get("error") if isinstance(data, dict) else None
+    parameter = error.get("param") if isinstance(error, dict) else None
+    return parameter if isinstance(parameter, str) else ""
 
 
 def _find_message(data: Any) -> str | None:

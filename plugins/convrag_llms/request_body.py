@@ -126,6 +126,18 @@ def format_messages(
     return formatted
 
 
+def make_response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the parameter that asks for JSON with a schema; none without a schema.
+
+    Args:
+        schema: of `convrag.Prompt`.
+    """
+    if not schema:
+        return {}
+    named = {"name": str(schema.get("title") or "reply"), "schema": dict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
 def _leave_out(name: str, params: dict[str, Any], provider: str) -> None:
     value = params.pop(name)
     if (name, provider) not in _warned:

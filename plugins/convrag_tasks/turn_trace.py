@@ -32,6 +32,7 @@ _EXPLAINED = {
     "representative_sentences",
     "cluster_sizes",
     "read_as",
+    "reasoning",
 }
 """Entries of a rewriter's trace that have words of their own, or none."""
 

@@ -19,8 +19,12 @@ def server(option: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     if option == "litellm":
         pytest.importorskip("litellm")
     from convrag_llms import call
+    from convrag_llms.refused_parameters import forget_refused_parameters
+    from convrag_llms.thought_habits import forget_habits
 
     monkeypatch.setattr(call, "FIRST_WAIT", 0.01)
+    forget_refused_parameters()  # an address may have been another test's
+    forget_habits()
     server = Server(option)
     yield server
     server.close()

@@ -9,10 +9,20 @@ from typing import Any
 
 import pytest
 
-from convrag import Answer, ConfigError, Conversations
+from convrag import (
+    Answer,
+    Completion,
+    ConfigError,
+    Conversations,
+    Prompt,
+    Question,
+    Rewrite,
+    Rewriter,
+)
 from convrag.concurrency import cancellation
-from convrag.concurrency.streaming import current_listener
-from convrag.turn.turn import StageFinished
+from convrag.concurrency.streaming import current_listener, notify
+from convrag.store.usage import add_reply
+from convrag.turn.turn import StageFinished, StageNotice
 from toys import QuotingGenerator, pipeline
 
 
@@ -241,6 +251,26 @@ def test_a_turn_is_watched() -> None:
     assert len(seen) == 5
     events = list(chat.stream("c", "what?", stages=True))
     assert len([event for event in events if isinstance(event, StageFinished)]) == 5
+
+
+class Waiting(Rewriter):
+    """Waits for a model that thinks."""
+
+    def rewrite(self, question: Question) -> Rewrite:
+        notify("The model thinks")
+        add_reply(Prompt("rewrite", ()), Completion("tea", reasoning="Is it tea?"))
+        return Rewrite.of("tea")
+
+
+def test_a_watcher_hears_what_a_stage_waits_for_and_the_record_has_its_thoughts() -> None:
+    heard: list[object] = []
+    chat = pipeline(rewriter=Waiting())
+    record = chat.turn("c", "what?", listener=heard.append, stages=True)
+    assert heard[0] == StageNotice("rewriter", "The model thinks")
+    assert record.trace["rewriter"]["reasoning"] == "Is it tea?"
+    heard.clear()
+    chat.turn("c", "what?", listener=heard.append)
+    assert not any(isinstance(event, StageNotice) for event in heard)
 
 
 def test_a_watcher_that_raises_ends_the_turn() -> None:

@@ -8,6 +8,7 @@
 * `follow_ups`: follow-up questions that an LLM suggests.
 * `judges`: language models as judges of answers.
 * `recording`: replies of LLMs in a file, found again by their prompts.
+* `thoughts`: a model's thoughts, separated from its text.
 * `streaming`: the pieces of a model's reply.
 * `history`: reads a conversation's history turn by turn.
 """

@@ -17,7 +17,7 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from convrag.api.completions import Message, Prompt, Role
-from convrag.api.errors import DataError, LLMError
+from convrag.api.errors import CutReply, DataError, LLMError
 from convrag.api.stage import LLM
 
 if TYPE_CHECKING:
@@ -160,9 +160,18 @@ def complete_whole(llm: LLM, prompt: Prompt, room: int = 0) -> str:
     Raises:
         LLMError: the reply was cut again, or there is none.
     """
-    reply = llm.complete(replace(prompt, room=room))
-    if reply.finish_reason == "length" and "max_tokens" not in prompt.sampling:
-        more = 4 * max(room, reply.completion_tokens)
+    may_have_more = "max_tokens" not in prompt.sampling
+    try:
+        reply = llm.complete(replace(prompt, room=room))
+        tokens = reply.completion_tokens
+        is_cut = reply.finish_reason == "length"
+    except CutReply as error:
+        if not may_have_more:
+            raise
+        tokens = error.tokens
+        is_cut = True
+    if is_cut and may_have_more:
+        more = 4 * max(room, tokens)
         reply = llm.complete(replace(prompt, room=more, attempt=prompt.attempt + 1))
     if reply.finish_reason == "length":
         raise LLMError(

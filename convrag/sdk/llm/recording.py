@@ -9,14 +9,19 @@ import json
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from convrag.api.completions import Completion, Prompt
 from convrag.api.errors import DataError
 from convrag.sdk.data.jsonl import read_lines
+from convrag.sdk.llm.thoughts import separate_thoughts
 from convrag.store.json_text import format_json
 
 _RECORDED = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 """The fields of a reply that a line has."""
+
+_RECORDED_IF_PRESENT = ("finish_reason", "reasoning", "reasoning_tokens")
+"""The fields of a reply that a line has where they say something."""
 
 _SHOWN = 60
 """Characters of an excerpt at the beginning and at the end of a prompt."""
@@ -44,11 +49,18 @@ def format_reply(prompt: Prompt, completion: Completion) -> str:
 
     Time and cost are left out, so that the line is the same every time.
     """
-    row = {"key": compute_prompt_key(prompt), "task": prompt.task, "prompt": make_excerpt(prompt)}
+    row: dict[str, Any] = {
+        "key": compute_prompt_key(prompt),
+        "task": prompt.task,
+        "prompt": make_excerpt(prompt),
+    }
     for name in _RECORDED:
         row[name] = getattr(completion, name)
     if completion.finish_reason not in ("", "stop"):
         row["finish_reason"] = completion.finish_reason
+    if completion.reasoning:
+        row["reasoning"] = completion.reasoning
+        row["reasoning_tokens"] = completion.reasoning_tokens
     return format_json(row)
 
 
@@ -61,6 +73,8 @@ class _ReplyRow:
     cached_tokens: int = 0
     model: str = ""
     finish_reason: str = ""
+    reasoning: str = ""
+    reasoning_tokens: int = 0
 
 
 def read_recording(path: Path) -> dict[str, Completion]:
@@ -74,8 +88,9 @@ def read_recording(path: Path) -> dict[str, Completion]:
         row = line.parse(_ReplyRow, "a recorded reply")
         if row.key in replies:
             raise line.error(f"the prompt {row.key} has a reply already")
-        fields = {name: getattr(row, name) for name in (*_RECORDED, "finish_reason")}
-        replies[row.key] = Completion(**fields, cost_usd=0.0)
+        fields = {name: getattr(row, name) for name in (*_RECORDED, *_RECORDED_IF_PRESENT)}
+        # Earlier versions left the thoughts in the text
+        replies[row.key] = separate_thoughts(Completion(**fields, cost_usd=0.0))
     if not replies:
         raise DataError("it holds no reply", path=path)
     return replies

@@ -7,6 +7,8 @@ from convrag.concurrency.streaming import (
     Stream as Stream,
     current_listener as current_listener,
     listen_with as listen_with,
+    notify as notify,
+    notify_with as notify_with,
 )
 from convrag.store.values import mend_surrogates as mend_surrogates
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag.api.completions import Prompt
@@ -66,10 +67,13 @@ def read_json(text: str, model: type[M]) -> M:
 def ask_json(llm: LLM, prompt: Prompt, model: type[M]) -> M:
     """Ask an LLM for JSON; if its reply cannot be read, ask once more, saying what is wrong.
 
+    Servers that take a schema are sent that of the model (`convrag.Prompt`).
+
     Raises:
         UnreadableReply: the second reply cannot be read either.
         LLMError: the LLM gave no reply.
     """
+    prompt = replace(prompt, schema=make_schema(model))
     reply = llm.complete(prompt).text
     try:
         return read_json(reply, model)
@@ -77,6 +81,43 @@ def ask_json(llm: LLM, prompt: Prompt, model: type[M]) -> M:
         complaint = error.complaint
     again = add_complaint(prompt, reply, RETRY_MESSAGE.format(complaint=complaint))
     return read_json(llm.complete(again).text, model)
+
+
+def make_schema(model: type["BaseModel"]) -> dict[str, Any]:
+    """Make the JSON schema of a model; empty where no server would take it.
+
+    That is where the model is not an object, or has types that JSON does not have. All fields are
+    required, so that a grammar leaves none out. Descriptions are left out: the prompt has them, and
+    they are part of no request's key.
+    """
+    from pydantic.errors import PydanticInvalidForJsonSchema
+
+    try:
+        schema = model.model_json_schema()
+    except PydanticInvalidForJsonSchema:
+        return {}
+    if schema.get("type") != "object":
+        return {}
+    return {"title": model.__name__, **_simplify_schema(schema)}
+
+
+def _simplify_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Require all fields and no other ones, and leave out what only readers need."""
+    simple = {name: value for name, value in schema.items() if name not in _FOR_READERS}
+    for place in ("properties", "$defs"):
+        if place in simple:
+            members = simple[place].items()
+            simple[place] = {name: _simplify_schema(member) for name, member in members}
+    if isinstance(simple.get("items"), dict):
+        simple["items"] = _simplify_schema(simple["items"])
+    if "properties" in simple:
+        simple["required"] = list(simple["properties"])
+        simple["additionalProperties"] = False
+    return simple
+
+
+_FOR_READERS = frozenset({"title", "description", "default"})
+"""The entries of a schema that say nothing about the form of a value."""
 
 
 def _find_candidates(text: str) -> Iterator[Any]:

@@ -49,7 +49,10 @@ def _make_call_span(
     counted = count_usage(reply)
     messages = [{"role": each.role, "content": each.content} for each in prompt.messages]
     # As MLflow shows a chat
-    choice: Row = {"index": 0, "message": {"role": "assistant", "content": reply.text}}
+    message = {"role": "assistant", "content": reply.text}
+    if reply.reasoning:
+        message["reasoning_content"] = reply.reasoning
+    choice: Row = {"index": 0, "message": message}
     if reply.finish_reason:
         choice["finish_reason"] = reply.finish_reason
     return make_span(

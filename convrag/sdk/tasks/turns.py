@@ -12,6 +12,7 @@ from convrag.turn.conversations import MAX_CONVERSATIONS as MAX_CONVERSATIONS
 from convrag.turn.observers import ending_conversations as ending_conversations
 from convrag.turn.turn import (
     StageFinished as StageFinished,
+    StageNotice as StageNotice,
     Stages as Stages,
     TurnOptions as TurnOptions,
 )

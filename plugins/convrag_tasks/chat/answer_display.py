@@ -64,6 +64,12 @@ class PlainDisplay:
         """Print a line."""
         self._print_line(text, style)
 
+    def restart(self, reason: str) -> None:
+        """Begin the answer anew: the pieces until now are not part of it. The reason is printed."""
+        self.close()
+        self.text = ""
+        self.print_line(reason, "yellow")
+
     def tick(self) -> None:
         """Do nothing: pieces are printed at once."""
 
@@ -127,6 +133,7 @@ class AnswerDisplay(PlainDisplay):
         self._erase()
         self._print_block(self._open)
         self._open = ""
+        self._has_text = False
 
     def _draw_text(self) -> None:
         if not self._changed:

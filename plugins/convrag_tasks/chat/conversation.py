@@ -11,7 +11,7 @@ from logging.handlers import MemoryHandler
 from convrag import Pipeline, Query, TurnRecord
 from convrag.sdk.llm.streaming import Stream
 from convrag.sdk.search.queries import summarise_queries
-from convrag.sdk.tasks.turns import Session, StageFinished, Stages, logs
+from convrag.sdk.tasks.turns import Session, StageFinished, StageNotice, Stages, logs
 from convrag_tasks.chat.answer_display import DOING, PlainDisplay
 from convrag_tasks.chat.screen import Screen
 
@@ -103,7 +103,7 @@ class ChatConversation:
         """
         display = self.screen.start_answer()
         display.show_doing(DOING[Stages._fields[0]])
-        stream = Stream[str | StageFinished, TurnRecord](
+        stream = Stream[str | StageFinished | StageNotice, TurnRecord](
             lambda listener: turn(listener=listener, stages=True)
         )
         with hold_log_lines(), closing(display):
@@ -117,10 +117,18 @@ class ChatConversation:
                 raise
         return stream.record, display.text
 
-    def _show(self, display: PlainDisplay, event: str | StageFinished) -> None:
-        """Show a piece of the answer, or the queries of a finished stage and the next stage."""
+    def _show(self, display: PlainDisplay, event: str | StageFinished | StageNotice) -> None:
+        """Show a piece of the answer, what a stage waits for, or the queries of a finished stage.
+
+        After a finished stage, the work of the next one is shown.
+        """
         if isinstance(event, str):
             display.add_piece(event)
+            return
+        if isinstance(event, StageNotice):
+            if event.restarts:
+                display.restart(f"{event.text}.")
+            display.show_doing(event.text)
             return
         stage, record = event
         queries = self._list_new_queries(stage, record)

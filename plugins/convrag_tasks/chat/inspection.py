@@ -6,6 +6,7 @@ from pathlib import Path
 from convrag.sdk.data.transcript import find_source, format_transcript, list_sources
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
+from convrag.sdk.llm.thoughts import list_thoughts
 from convrag.sdk.text.support import find_unsupported
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.line_input import Command
@@ -39,6 +40,9 @@ class Inspection:
         )
         yield Command(
             "why", "", "why the last query was searched for; what has no source", self.explain_query
+        )
+        yield Command(
+            "thoughts", "", "what the models thought before the last answer", self.show_thoughts
         )
         yield Command("history", "", "the conversation so far", self.show_history)
         yield Command(
@@ -87,6 +91,17 @@ class Inspection:
         record = self.chat.records[-1]
         for start, end in find_unsupported(record):
             self.screen.print_item("No source".ljust(width), record.answer.text[start:end], "red")
+
+    def show_thoughts(self, _: str) -> None:
+        """Show what the models thought in the last turn, stage by stage."""
+        if not self.chat.has_turns():
+            return
+        thoughts = list_thoughts(self.chat.records[-1])
+        if not thoughts:
+            self.screen.print_line("No model told any thoughts.", "yellow")
+        for stage, text in thoughts.items():
+            self.screen.print_line(f"{stage}:", "bold")
+            self.screen.print_line(text, "dim")
 
     def show_history(self, _: str) -> None:
         """Show the questions and answers."""

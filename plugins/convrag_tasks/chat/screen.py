@@ -7,7 +7,9 @@ from rich.text import Text
 
 from convrag import Passage, TurnRecord
 from convrag.sdk.data.transcript import Source, describe_passage, list_sources
+from convrag.sdk.llm.thoughts import count_thoughts, list_thoughts
 from convrag.sdk.output.console import make_console
+from convrag.sdk.output.printable import count
 from convrag.sdk.tasks.scores import list_cut_replies
 from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay
 from convrag_tasks.chat.markdown import print_markdown
@@ -90,9 +92,12 @@ class Screen:
                 self.print_line("What is shown above is not kept in the conversation.", "red")
         else:
             if shown.strip() != record.answer.text.strip():
-                self.print_line("Corrected (citations of unknown passages are removed):", "yellow")
+                self.print_line(f"Corrected ({_explain_correction(record)}):", "yellow")
                 self.print_markdown(record.answer.text)
             self._show_cited(list_sources(records))
+        if list_thoughts(record):
+            tokens = count(count_thoughts(record), "token")
+            self.print_line(f"Thought for {tokens}: /thoughts shows the thoughts", "dim")
         for line in list_cut_replies(record.usage):
             self.print_line(line, "yellow")
         if self.trace:
@@ -138,6 +143,13 @@ class Screen:
             verb = "is" if others == 1 else "are"
             text = f"{others} more {verb} not cited" if cited else "No passage is cited"
             self.print_line(f"  {text}: /sources lists all", "dim")
+
+
+def _explain_correction(record: TurnRecord) -> str:
+    """Say why the answer differs from what was shown while it was written."""
+    if "generator" in list_thoughts(record):
+        return "its thoughts are left out"
+    return "citations of unknown passages are removed"
 
 
 def _mark(passage: Passage, spans: Sequence[Span]) -> str:

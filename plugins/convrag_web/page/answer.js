@@ -12,6 +12,7 @@ import { makeFailure, makeNotice, sayWhatIsKept } from "./notices.js";
 import { QueryLine } from "./query_line.js";
 import { listSources } from "./sources.js";
 import { Status } from "./status.js";
+import { renderThoughts } from "./thoughts.js";
 import { runTurn } from "./turn_request.js";
 import { checkAnswer, renderMarked } from "./unsupported.js";
 
@@ -31,6 +32,7 @@ export class AnswerView {
     this.question = question;
     this.options = options;
     this.queryLine = new QueryLine((query) => this.run({ query }));
+    this.thoughts = make("div", { class: "all-thoughts" });
     this.text = make("div", { class: "text" });
     this.notices = make("div", { class: "notices" });
     this.sources = make("div", { class: "all-sources" });
@@ -46,6 +48,7 @@ export class AnswerView {
     if (options.label) this.element.append(make("h3", { class: "label" }, options.label));
     this.element.append(
       this.queryLine.element,
+      this.thoughts,
       this.text,
       this.status.element,
       this.notices,
@@ -82,6 +85,7 @@ export class AnswerView {
     const { record } = this;
     this.status.end();
     this.queryLine.show(record, this.earlier);
+    fill(this.thoughts, ...renderThoughts(record));
     this.written = record.agent_response;
     this.renderText(record);
     const fallbacks = Object.entries(record.fallbacks ?? {}).filter(
@@ -145,7 +149,7 @@ export class AnswerView {
     this.written = "";
     this.progress = {};
     this.queryLine.clear();
-    for (const part of [this.text, this.notices, this.sources, this.actions]) fill(part);
+    for (const part of [this.thoughts, this.text, this.notices, this.sources, this.actions]) fill(part);
     this.status.start();
     if (hadFocus) this.element.focus({ preventScroll: true });
   }
@@ -154,11 +158,20 @@ export class AnswerView {
     if (event === "begun") this.options.onChange();
     if (event === "busy") this.status.showBusy(data);
     if (event === "stage") this.showStage(data);
+    if (event === "notice") this.note(data);
     if (event === "record") this.finish(data);
     if (event === "piece") this.write(data.text);
   }
 
+  /** Says what the turn waits for; if it restarts, the text until now is not part of the answer. */
+  note({ text, restarts }) {
+    this.status.say(text);
+    this.noted = true;
+    if (restarts) this.written = "";
+  }
+
   showStage({ stage, record }) {
+    this.stage = stage;
     const isFirst = !this.progress.queries;
     this.progress = { ...this.progress, ...record };
     this.queryLine.show(this.progress, this.earlier);
@@ -208,6 +221,8 @@ export class AnswerView {
   }
 
   write(piece) {
+    if (this.noted) this.status.showNext(this.stage, this.progress); // what was waited for is there
+    this.noted = false;
     this.written += piece;
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;

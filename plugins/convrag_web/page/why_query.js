@@ -20,6 +20,7 @@ const HIDDEN = new Set([
   "selected",
   "edited",
   "selected_sentences",
+  "reasoning",
 ]);
 const LONGEST = 120; // characters of an entry that is shown, and of a quoted phrase
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from convrag import TurnRecord
 from convrag.sdk.data.rows import RecordRow
-from convrag.sdk.tasks.turns import ConversationInfo, StageFinished, Stages
+from convrag.sdk.tasks.turns import ConversationInfo, StageFinished, StageNotice, Stages
 from convrag.sdk.text.support import find_unsupported
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.conversation_export import format_export
@@ -257,6 +257,8 @@ async def _format_events(starting: Awaitable[RunningTurn]) -> AsyncIterator[byte
                 formatted.append(format_event({"text": event}, "piece"))
             elif isinstance(event, TurnRecord):
                 formatted.append(format_event(event.to_dict(), "record"))
+            elif isinstance(event, StageNotice):
+                formatted.append(format_event(event._asdict(), "notice"))
             elif event.stage != _LAST_STAGE:  # the record follows
                 formatted.append(_format_stage(event, sent_fields))
                 sent_fields = event.record.to_dict()

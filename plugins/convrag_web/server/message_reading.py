@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from convrag import Message, Question, Turn
+from convrag.sdk.llm.thoughts import split_thoughts
 from convrag.sdk.types import Role
 from convrag_web.server.cited_reply import LIST_START
 from convrag_web.server.errors import RequestError
@@ -81,6 +82,8 @@ def _read_content(message: ChatMessage, limits: MessageLimits, param: str) -> st
             message_text = f"{param}: files {_REFUSED}"
             raise RequestError(400, message_text, param=param, code="unsupported_parameter")
         content = content[files.end() :]
+    if message.role == "assistant":  # a client may have been streamed thoughts, and kept them
+        _, content = split_thoughts(content)
     check_length(content, param, limits.max_characters)
     if is_question and not content.strip():
         raise RequestError(400, f"{param}: it must be a text that is not empty", param=param)

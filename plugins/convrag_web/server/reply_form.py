@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from convrag import TurnRecord
+from convrag.sdk.llm.thoughts import count_thoughts
 from convrag_web.server.cited_reply import CitedReply
 
 Json = dict[str, Any]
@@ -45,6 +46,7 @@ def count_tokens(record: TurnRecord) -> Json:
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": sum(each.cached_tokens for each in usage)},
+        "completion_tokens_details": {"reasoning_tokens": count_thoughts(record)},
     }
 
 

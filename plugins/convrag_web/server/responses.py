@@ -126,6 +126,6 @@ def _format_usage(record: TurnRecord) -> Json:
         "input_tokens": tokens["prompt_tokens"],
         "input_tokens_details": tokens["prompt_tokens_details"],
         "output_tokens": tokens["completion_tokens"],
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": tokens["completion_tokens_details"],
         "total_tokens": tokens["total_tokens"],
     }

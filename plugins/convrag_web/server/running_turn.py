@@ -13,7 +13,7 @@ from convrag import TurnRecord
 from convrag.sdk.cancellation import Cancelled, ComputeSlots
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.llm.streaming import Stream
-from convrag.sdk.tasks.turns import StageFinished
+from convrag.sdk.tasks.turns import StageFinished, StageNotice
 from convrag_web.server.errors import RequestError
 from convrag_web.server.server_metrics import Outcome
 from convrag_web.server.turn_threads import TurnThreads
@@ -26,10 +26,10 @@ TOGETHER_SECONDS = 0.025
 
 _compute_slots = ComputeSlots(2)  # while one reads or writes files, the other computes
 
-Event = str | StageFinished | TurnRecord
-"""A piece of the answer, the end of a stage, or the record at the end of the turn."""
+Event = str | StageFinished | StageNotice | TurnRecord
+"""A piece of the answer, the end or a wait of a stage, or the record at the end of the turn."""
 
-Tell = Callable[[str | StageFinished], None]
+Tell = Callable[[str | StageFinished | StageNotice], None]
 """Takes an event of the turn; raises Cancelled once the turn is cancelled."""
 
 Work = Callable[[Tell], TurnRecord]
@@ -72,7 +72,7 @@ class RunningTurn:
             with _compute_slots.hold():
                 return work(tell)
 
-        self._stream = Stream[str | StageFinished, TurnRecord](take_turn)
+        self._stream = Stream[str | StageFinished | StageNotice, TurnRecord](take_turn)
         self._stream.wake = self._wake
         self._hold_events()
         self._stream.start(threads.run)
@@ -81,7 +81,8 @@ class RunningTurn:
         """Yield the events in order, in lists of those that are due together; the record is last.
 
         Pieces that follow each other are joined, and of stages that ended one after the other only
-        the last is there. A list is empty if nothing has happened for `SILENCE_SECONDS`.
+        the last is there, as of waits. A list is empty if nothing has happened for
+        `SILENCE_SECONDS`.
 
         Raises:
             RequestError: the turn took too long, or was cancelled.
@@ -127,9 +128,9 @@ class RunningTurn:
         waiting = self._stream.events
         taken = [waiting.popleft() for _ in range(len(waiting))]
         events: list[Event] = []
-        for are_pieces, group in groupby(taken, lambda event: isinstance(event, str)):
+        for kind, group in groupby(taken, type):
             neighbours = list(group)
-            if are_pieces:
+            if kind is str:
                 events.append("".join(map(str, neighbours)))
             else:
                 events.append(neighbours[-1])

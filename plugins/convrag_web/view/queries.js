@@ -3,8 +3,8 @@
 import { make } from "./dom.js";
 import { renderData } from "./data.js";
 
-// The hash of a prompt template, and whose trace it is
-const HIDDEN = new Set(["prompt", "system"]);
+// The hash of a prompt template, whose trace it is, and thoughts, which are no reasons
+const HIDDEN = new Set(["prompt", "system", "reasoning"]);
 
 const KINDS = { lexical: "for words", dense: "for vectors" };
 

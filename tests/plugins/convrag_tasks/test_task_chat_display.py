@@ -171,3 +171,17 @@ def test_log_lines_come_behind_the_answer_and_failures_of_stages_do_not() -> Non
     finally:
         root.removeHandler(handler)
     assert said.getvalue() == "a key is missing\nlater\n"
+
+
+def test_an_answer_that_restarts_keeps_nothing_of_what_came_before(now: list[float]) -> None:
+    terminal = TerminalConsole(40)
+    display = show(terminal, now, "Is it Hull?")
+    display.restart("The text until here is a thought.")
+    display.add_piece("Hull.")
+    display.close()
+    assert display.text == "Hull."
+    assert [line for line in terminal.lines if line] == [
+        "Is it Hull?",
+        "The text until here is a thought.",
+        "Hull.",
+    ]

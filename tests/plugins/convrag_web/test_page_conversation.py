@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Route
 
 from web.chat_page import ChatPage
-from web.scripted_llm import SUGGESTED
+from web.scripted_llm import HOSTILE, SUGGESTED
 
 pytestmark = pytest.mark.slow
 
@@ -268,3 +268,50 @@ def test_a_turn_can_be_looked_into(chat: ChatPage):
     assert "moon-phases-1" in inside.text_content()
     chat.page.keyboard.press("Escape")
     inside.wait_for(state="hidden")
+
+
+def test_thoughts_are_folded_above_the_answer(chat: ChatPage):
+    chat.ask("Does the Moon think?")
+    thoughts = chat.last.locator("details.thoughts")
+    assert thoughts.get_by_text("Thoughts").is_visible()
+    assert not thoughts.get_by_text("Is it the Moon?").is_visible()
+    thoughts.locator("summary").click()
+    assert thoughts.get_by_text("Is it the Moon?").is_visible()
+    assert HOSTILE in thoughts.inner_text()
+    assert chat.page.evaluate("window.hurt") is None
+    assert "Is it the Moon?" not in chat.text
+    (record,) = chat.read_records()
+    assert record["trace"]["generator"]["reasoning"].startswith("Is it the Moon?")
+    assert "Is it the Moon?" not in record["agent_response"]
+
+
+NOTICES = """async () => {
+    const { AnswerView } = await import("/static/page/answer.js");
+    const view = new AnswerView({ records: [] }, "Why?", { place: 0, onChange: () => {} });
+    view.startOver();
+    view.handle("stage", { stage: "context", record: { evidence: [{}, {}] } });
+    view.write("Is it Hull?");
+    view.handle("notice", { text: "The model thinks", restarts: true });
+    const waiting = view.status.element.textContent;
+    view.write("Hull.");
+    return [waiting, view.written, view.status.element.textContent];
+}"""
+
+
+def test_a_notice_says_what_is_waited_for_and_may_restart_the_answer(chat: ChatPage):
+    writing = "Writing an answer from 2 passages …"
+    assert chat.page.evaluate(NOTICES) == ["The model thinks …", "Hull.", writing]
+
+
+COUNTED = """async (record) => {
+    const { renderThoughts } = await import("/static/page/thoughts.js");
+    return renderThoughts(record).map((part) => part.textContent);
+}"""
+
+
+def test_thoughts_of_several_stages_are_counted(chat: ChatPage):
+    thoughts = {"rewriter": {"reasoning": "Hm."}, "generator": {"reasoning": "Well."}}
+    usage = {"rewriter": {"reasoning_tokens": 2}, "generator": {"reasoning_tokens": 3}}
+    record = {"trace": thoughts, "usage": usage}
+    assert chat.page.evaluate(COUNTED, record) == ["Thought for 5 tokensrewriterHm.generatorWell."]
+    assert chat.page.evaluate(COUNTED, {"trace": {"generator": {}}}) == []

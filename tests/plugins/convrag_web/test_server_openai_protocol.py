@@ -258,6 +258,7 @@ USER, ASSISTANT, CALLS = "user", "assistant", ("assistant", "I look it up.", "ca
         ([(USER, "a"), (ASSISTANT, "b"), (ASSISTANT, "c"), (USER, "d")], [("a", "b\n\nc")], "d"),
         ([(USER, "a"), (ASSISTANT, ""), (USER, "d")], [("a", "")], "d"),
         ([(USER, "a"), (ASSISTANT, None), (USER, "d")], [("a", "")], "d"),
+        ([(USER, "a"), (ASSISTANT, "Hm.</think>\n\nb"), (USER, "c")], [("a", "b")], "c"),
         ([(USER, [("one",), ("two",)])], [], "one\n\ntwo"),
         (
             [

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel, RootModel
 
 from convrag import LLMError, Message, Prompt
-from convrag.sdk.llm.structured_output import UnreadableReply, ask_json, read_json
+from convrag.sdk.llm.structured_output import UnreadableReply, ask_json, make_schema, read_json
 from toys import Says
 
 
@@ -121,3 +121,41 @@ def test_a_second_unreadable_one_is_raised() -> None:
     with pytest.raises(UnreadableReply, match="no again"):
         ask_json(llm, PROMPT, Nuggets)
     assert len(llm.prompts) == 2
+
+
+class Inner(BaseModel):
+    """A part."""
+
+    name: str = "x"
+
+
+class Whole(BaseModel):
+    """A whole, in words that no server needs."""
+
+    parts: list[Inner] = []
+    note: str = ""
+
+
+def test_a_schema_requires_all_fields_and_says_no_more() -> None:
+    assert make_schema(Whole) == {
+        "title": "Whole",
+        "type": "object",
+        "properties": {
+            "parts": {"type": "array", "items": {"$ref": "#/$defs/Inner"}},
+            "note": {"type": "string"},
+        },
+        "required": ["parts", "note"],
+        "additionalProperties": False,
+        "$defs": {
+            "Inner": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            }
+        },
+    }
+
+
+def test_what_is_no_object_has_no_schema() -> None:
+    assert make_schema(RootModel[list[str]]) == {}

@@ -5,7 +5,8 @@
 
 It quotes the first sentences of two passages, and counts the attempts. What a question says decides
 how: "slowly" makes it pause for half a second after each word, "wait for FILE" makes it wait for a
-file after its first words, "fail" lets it fail, and "hostile" lets it write HTML.
+file after its first words, "fail" lets it fail, "hostile" lets it write HTML, and "think" lets it
+think before it writes.
 """
 
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from convrag import Completion, Dataset, LLMError, Message, Prompt, Store, hookimpl
 from convrag.concurrency.cancellation import sleep
-from convrag.concurrency.streaming import current_listener
+from convrag.concurrency.streaming import current_listener, notify
 from convrag.sdk.text.sentences import get_first_sentence
 from convrag_offline.extractive import ExtractiveLLM
 
@@ -57,10 +58,22 @@ class ScriptedLLM(ExtractiveLLM):
         self._asked[prompt.messages] += 1
         text = _write_answer(question, prompt, self._asked[prompt.messages])
         waits = re.search(r"wait for (\S+)", question)
+        thoughts = ""
+        if "think" in question:
+            notify("The model thinks")
+            thoughts = f"Is it the Moon?\nIt is {HOSTILE}"
         _send_pieces(
             text, 0.5 if "slowly" in question else 0.004, Path(waits[1]) if waits else None
         )
-        return Completion(text, 10, 10, model="scripted", cost_usd=0.0)
+        return Completion(
+            text,
+            10,
+            10,
+            model="scripted",
+            cost_usd=0.0,
+            reasoning=thoughts,
+            reasoning_tokens=7 if thoughts else 0,
+        )
 
 
 class AskingLLM(ScriptedLLM):
