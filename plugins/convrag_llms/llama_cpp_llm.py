@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from annotated_types import Ge
 
 from convrag import LLM, Completion, ConvragError, LLMError, Prompt, operational
+from convrag.sdk.errors import CutReply
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.llm.streaming import current_listener
 from convrag_llms.errors import EmptyReply
 from convrag_llms.gguf_files import GgufFile
 from convrag_llms.reply import Reply, ReplyReader
-from convrag_llms.request_body import format_messages
+from convrag_llms.request_body import format_messages, make_response_format
 
 if TYPE_CHECKING:
     from convrag_llms.llama_cpp_model import LlamaCppModel
@@ -130,8 +131,8 @@ class LlamaCpp(LLM):
     def complete(self, prompt: Prompt) -> Completion:
         """Answer a prompt, piece by piece where somebody listens. Raises LLMError."""
         model = self._model()
-        reader = ReplyReader(self.file.name, current_listener())
         request = self._build_request(prompt)
+        reader = ReplyReader(self.file.name, current_listener(), has_tools="tools" in request)
         start = time.perf_counter()
         try:
             tally, first_words = model.ask(
@@ -153,12 +154,14 @@ class LlamaCpp(LLM):
                 model=self.file.name,
                 finish_reason=reply.finish_reason,
                 first_words=first_words,
+                reasoning=reply.thoughts,
+                reasoning_tokens=min(reply.thought_tokens, tally.completion),
             )
         raise failure
 
     def _build_request(self, prompt: Prompt) -> dict[str, Any]:
         """Build what the library is given: messages and sampling."""
-        given = {**self.sampling, **prompt.sampling}
+        given = {**self.sampling, **make_response_format(prompt.schema), **prompt.sampling}
         if given["max_tokens"] and "max_tokens" not in prompt.sampling:
             given["max_tokens"] = max(given["max_tokens"], prompt.room)
         # Asking again would repeat the reply, if the draws began as before.
@@ -175,10 +178,13 @@ class LlamaCpp(LLM):
         try:
             return reader.make_reply(0.0)
         except EmptyReply as error:
-            failure = self._make_error(
-                f"it wrote nothing (finish_reason: {error.finish_reason}): try another model, or a "
-                "bigger llm.max_tokens"
-            )
+            message = f"{self.file.name} gave no reply: {error}: raise llm.max_tokens"
+            if error.finish_reason == "length":
+                failure: LLMError = CutReply(
+                    message, tokens=error.tokens, provider="llama_cpp", model=self.file.name
+                )
+            else:
+                failure = self._make_error(f"{error}: try another model")
         raise failure
 
     def _explain(self, error: Exception, model: LlamaCppModel) -> LLMError:
