@@ -46,20 +46,20 @@ def test_a_key_that_nothing_reads_is_refused(override: str, parts: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    "overrides",
+    ("overrides", "top_k"),
     [
-        ["+depth=3", "top_k=${depth}"],
-        ["+my.depth=3", "top_k=${oc.select:my.depth,5}"],
-        ["llm=gpt4", "+llm.extra.num_ctx=1"],
-        ["hydra.job.name=x"],
-        ["+hydra.sweep.foo=x"],
-        ["+embedder@rewriter.embedder=lsa", "rewriter=mmr"],
-        ["+system=mmr"],
+        (["+depth=3", "top_k=${depth}"], 3),
+        (["+my.depth=3", "top_k=${oc.select:my.depth,5}"], 3),
+        (["llm=gpt4", "+llm.extra.num_ctx=1"], 10),
+        (["hydra.job.name=x"], 10),
+        (["+hydra.sweep.foo=x"], 10),
+        (["+embedder@rewriter.embedder=lsa", "rewriter=mmr"], 10),
+        (["+system=mmr"], 5),
     ],
 )
-def test_what_something_reads_is_accepted(overrides: list[str]) -> None:
+def test_what_something_reads_is_accepted(overrides: list[str], top_k: int) -> None:
     config = compose(*overrides)
-    assert read_settings(config).top_k == (3 if "depth" in overrides[0] else 10)
+    assert read_settings(config).top_k == top_k
 
 
 def test_only_the_chosen_options_parameters_are_offered() -> None:
