@@ -47,6 +47,9 @@ _KEYLESS = frozenset(
 _ACCOUNT_ADDRESSES = frozenset({"azure", "azure_ai"})
 """Providers with an address for each account: an address of theirs takes the provider's key."""
 
+OPENAI_ADDRESS = "https://api.openai.com/v1"
+"""OpenAI's own address, which is sent the key of OPENAI_API_KEY."""
+
 USUAL_ADDRESSES = (
     "vLLM listens at http://localhost:8000/v1, llama.cpp at http://localhost:8080/v1, Ollama at "
     "http://localhost:11434/v1, LM Studio at http://localhost:1234/v1, unless told otherwise"
@@ -134,6 +137,8 @@ class Endpoint:
 
     def is_self_hosted(self) -> bool:
         """Whether the server has an address of the user's own, rather than the provider's."""
+        if (self.api_base or "").rstrip("/") == OPENAI_ADDRESS:
+            return False
         return bool(self.api_base or self.api_base_env) and self.provider not in _ACCOUNT_ADDRESSES
 
     def find_missing_keys(self) -> Sequence[str] | None:

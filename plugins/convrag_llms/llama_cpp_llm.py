@@ -13,6 +13,7 @@ from annotated_types import Ge
 from convrag import LLM, Completion, ConvragError, LLMError, Prompt, operational
 from convrag.sdk.errors import CutReply
 from convrag.sdk.lazy import Lazy
+from convrag.sdk.llm.sampling import MaxTokens, Temperature, TopP
 from convrag.sdk.llm.streaming import current_listener
 from convrag_llms.errors import EmptyReply
 from convrag_llms.gguf_files import GgufFile
@@ -87,9 +88,9 @@ class LlamaCpp(LLM):
         file: str | None = None,
         context_size: Annotated[int | None, Ge(64)] = None,
         chat_format: str | None = None,
-        temperature: float | None = 0.0,
-        top_p: float | None = None,
-        max_tokens: int | None = 512,
+        temperature: Temperature | None = 0.0,
+        top_p: TopP | None = None,
+        max_tokens: MaxTokens | None = 512,
         seed: int = 0,
         stop: list[str] | None = None,
         threads: Annotated[int | None, operational, Ge(1)] = None,

@@ -62,8 +62,10 @@ class RerankAPIRanker(ServerRanker):
 
     def check(self) -> Iterator[str]:
         """Yield what is missing; the address has no default."""
-        missing = list_missing_address(self.endpoint)
-        yield from missing or super().check()
+        if list_missing_address(self.endpoint):
+            yield "name the server: {place}.api_base=http://localhost:8000"
+            return
+        yield from super().check()
 
     def find_prices(self) -> TokenPrices | None:
         """Return the user's prices, else those of the server; None where they are not listed."""

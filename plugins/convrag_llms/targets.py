@@ -5,17 +5,14 @@ from base64 import b64encode
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from convrag import LLMError
-from convrag_llms.endpoint import KEY_VARIABLES, USUAL_ADDRESSES, Endpoint
+from convrag_llms.endpoint import KEY_VARIABLES, OPENAI_ADDRESS, USUAL_ADDRESSES, Endpoint
 
 PREFIX = "openai/"
 """The prefix of the server's own name of a model: "openai/qwen"."""
 
-_OPENAI = "https://api.openai.com/v1"
-"""OpenAI's own address, the only one that its key is sent to unasked."""
-
 _NO_ADDRESS = (
     "the server's address is missing, {place}.api_base=...: "
-    f"{USUAL_ADDRESSES}. OpenAI's own is {_OPENAI}"
+    f"{USUAL_ADDRESSES}. OpenAI's own is {OPENAI_ADDRESS}"
 )
 
 
@@ -66,8 +63,7 @@ def find_target(
 def find_key(endpoint: Endpoint) -> str:
     """Find the key; empty where none is sent. Raises LLMError for one that cannot be a key."""
     key = endpoint.api_key()
-    is_openai = find_address(endpoint).rstrip("/") == _OPENAI
-    if key is None and (is_openai or not endpoint.is_self_hosted()):
+    if key is None and not endpoint.is_self_hosted():
         key = os.environ.get(KEY_VARIABLES["openai"][0])
     key = (key or "").strip()
     if not key.isascii():

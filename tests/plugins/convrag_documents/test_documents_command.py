@@ -82,7 +82,7 @@ def test_a_run_asks_for_questions(tmp_path, folder):
 @pytest.mark.parametrize(
     ("choices", "told"),
     [
-        ("retriever=bm25", ["retriever=hybrid embedder=minilm"]),
+        ("retriever=bm25", ["retriever=hybrid embedder=fastembed"]),
         ("retriever=hybrid", []),
         ("retriever=hybrid llm=claude generator=ginger", []),
     ],

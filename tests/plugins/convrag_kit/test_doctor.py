@@ -71,8 +71,8 @@ def test_a_missing_key_is_in_the_way_of_the_chosen_configuration_only(
     said = " ".join(capsys.readouterr().out.split())
     assert "fail llm=litellm: ANTHROPIC_API_KEY is not set: export it" in said
     assert (
-        "ok set: OPENAI_API_KEY (llm=gpt, llm=gpt4, llm=litellm, llm=openai, llm=openai_compatible)"
-        in said
+        "ok set: OPENAI_API_KEY (llm=gpt, llm=gpt4, llm=openai, llm=litellm, llm=openai_compatible, "
+        "embedder=litellm, embedder=openai_compatible, ranker=litellm)" in said
     )
     assert "set: MY_SERVER (llm=litellm)" in said
     assert "2 things are in the way of this configuration." in said, (

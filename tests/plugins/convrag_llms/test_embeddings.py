@@ -432,6 +432,7 @@ class TestParameters:
 
     def test_a_missing_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example.org/v1")
         embedder = OpenAICompatibleEmbedder(model="text-embedding-3-small")
         assert list(embedder.check()) == [
             "OPENAI_API_KEY is not set: export it or choose {place}=lsa"

@@ -7,8 +7,10 @@ import pytest
 
 from convrag import LLMError, Message, Pipeline, Prompt
 from convrag.api.errors import NotReady
+from convrag_llms.endpoint import OPENAI_ADDRESS, Endpoint
 from convrag_llms.litellm_llm import LiteLLM
 from convrag_llms.openai_compatible import OpenAICompatible
+from convrag_llms.targets import find_key
 from convrag_web.server.task import ServeTask
 from served import RunningServer, serve
 
@@ -67,3 +69,11 @@ def test_a_server_of_convrag_gives_no_reply(
 def test_the_default_port_is_none_of_the_usual_ones() -> None:
     taken = {1234, 3000, 5000, 5001, 7860, 8000, 8080, 8501, 8888, 9200, 11434, 30000}
     assert ServeTask().port not in taken
+
+
+def test_openais_own_address_is_sent_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
+    endpoint = Endpoint("openai/gpt", OPENAI_ADDRESS, None, None)
+    assert find_key(endpoint) == "sk-planted-0123456789"
+    other = Endpoint("openai/gpt", "https://gateway.example.org/v1", None, None)
+    assert find_key(other) == ""

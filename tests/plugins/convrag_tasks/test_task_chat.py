@@ -54,7 +54,7 @@ def test_the_preset_chooses_the_seeds_stages_and_leaves_others_to_be_chosen() ->
     assert (config.rewriter.gate, config.rewriter.short, config.generator.evidence) == (
         "heuristic",
         8,
-        "newest",
+        "every_turn",
     )
     other = compose("+system=perplexity", "rewriter=last_n", "top_k=30")
     assert (other.rewriter["_option_"], other.top_k, other.generator["_option_"]) == (
