@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import StartedCommand, convrag, drop_progress, run_folders
+from commands import StartedCommand, convrag, drop_progress, run_convrag, run_folders
 
 pytestmark = pytest.mark.slow
 
@@ -85,7 +85,7 @@ def test_the_scores_of_the_run_file_are_those_of_the_run(
 
 
 def test_help_lists_what_there_is(tmp_path: Path) -> None:
-    done = convrag(["--help"], tmp_path)
+    done = run_convrag(["--help"], tmp_path)
     assert done.returncode == 0, done.stderr
     for word in (
         "full_history",
