@@ -39,8 +39,14 @@ ms with Python's own 700, and takes .09 ms with this (by gc.callbacks).
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
-def run_server(server: TurnServer, bound: socket.socket) -> None:
-    """Serve at an address that was taken, and print it, until told to end."""
+def run_server(server: TurnServer, bound: socket.socket, answering: str = "") -> None:
+    """Serve at an address that was taken, and print it, until told to end.
+
+    Args:
+        server: the server.
+        bound: the address; it stands in the first line, which programs read.
+        answering: who answers, for the second line; empty for none.
+    """
     host, port = bound.getsockname()[:2]
     gc.collect()
     # Collections skip what was loaded until now: each took up to .1 s, in which no turn went on
@@ -48,6 +54,8 @@ def run_server(server: TurnServer, bound: socket.socket) -> None:
     gc.set_threshold(YOUNG_OBJECTS)
     shown = f"[{host}]" if ":" in host else host
     print_line(f"Serving on http://{shown}:{port}/ (Ctrl-C ends it)")
+    if answering:
+        print_line(answering)
     server.run(sockets=[bound])
 
 

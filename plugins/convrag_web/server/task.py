@@ -119,9 +119,7 @@ class ServeTask(Task):
             server = serving.TurnServer(app, grace=self.grace)
             observers = [model.pipeline.audience.observers for model in models.values()]
             stack.enter_context(ending_conversations(observers, serving.print_line))
-            if answering := describe_answering(wirings[0]):
-                serving.print_line(answering)
-            serving.run_server(server, bound)
+            serving.run_server(server, bound, describe_answering(wirings[0]))
         return 0
 
     def _read_token(self) -> str:
