@@ -11,7 +11,13 @@ from convrag_llms.embedder import ServerEmbedder
 from convrag_llms.embedding_reply import Vectors, read_vectors
 from convrag_llms.json_requests import post_json, read_tokens
 from convrag_llms.prices import TokenPrices, compute_server_cost, find_server_prices
-from convrag_llms.targets import PREFIX, find_address, find_model_name, list_missing_address
+from convrag_llms.targets import (
+    PREFIX,
+    find_address,
+    find_given_address,
+    find_model_name,
+    list_missing_address,
+)
 from convrag_llms.tokens import estimate_tokens
 
 _PROVIDERS = {
@@ -58,7 +64,8 @@ class OpenAICompatibleEmbedder(ServerEmbedder):
 
     def find_provider(self) -> str:
         """Return the provider that has the address; empty for others."""
-        return _PROVIDERS.get(urlsplit(find_address(self.endpoint)).hostname or "", "")
+        address = find_given_address(self.endpoint) or ""
+        return _PROVIDERS.get(urlsplit(address).hostname or "", "")
 
     def find_prices(self) -> TokenPrices | None:
         """Return the user's prices, else those of the server; None where they are not listed."""

@@ -23,7 +23,7 @@ def find_model_name(endpoint: Endpoint) -> str:
 
 def find_address(endpoint: Endpoint) -> str:
     """Return the server's address, with any secrets in it. Raises LLMError where none is given."""
-    address = endpoint.address() or endpoint.address_in_environment()
+    address = find_given_address(endpoint)
     if address is None:
         raise LLMError(
             _NO_ADDRESS.format(place=endpoint.place),
@@ -33,9 +33,14 @@ def find_address(endpoint: Endpoint) -> str:
     return address
 
 
+def find_given_address(endpoint: Endpoint) -> str | None:
+    """Return the server's address, with any secrets in it; None where none is given."""
+    return endpoint.address() or endpoint.address_in_environment()
+
+
 def list_missing_address(endpoint: Endpoint) -> list[str]:
     """List the problem that no address is given; empty where one is."""
-    address = endpoint.address() or endpoint.address_in_environment()
+    address = find_given_address(endpoint)
     names_variable = bool(endpoint.api_base_env)  # which is reported where it is not set
     return [] if address or names_variable else [_NO_ADDRESS]
 

@@ -81,7 +81,9 @@ def test_a_signal_lets_turns_finish(tmp_path: Path) -> None:
             assert "seven" in text
             assert "[DONE]" in text
             out, err = command.process.communicate(timeout=30)
-            assert (command.process.returncode, out, err) == (0, "", "")
+            assert (command.process.returncode, err) == (0, "")
+            (line,) = out.splitlines()
+            assert line.startswith("generator=direct answers: one call for a question")
             with pytest.raises(httpx.ConnectError):
                 httpx.get(command.address)
         with closing(Conversations(tmp_path / "outputs/store/conversations.db")) as kept:
