@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -12,6 +13,7 @@ from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
 from convrag.api.stages import Dataset
+from convrag.config.checks import read_settings
 from convrag.config.command import Command
 from convrag.config.messages import explained
 from convrag.config.secret_checks import keep_references
@@ -42,6 +44,9 @@ class Wiring:
         assert isinstance(plain, dict)
         self.command = command or Command.read()
         self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
+        for name, value in asdict(read_settings(config)).items():
+            if name in self.config:
+                self.config[name] = value  # a number, also where a variable has it as text
         self.logged_config: dict[str, Any] = keep_references(config, self.config)
         """The configuration for observers, which log it: references to the environment stay."""
         self.registry = plugins.load().registry
