@@ -77,7 +77,7 @@ PASSAGES = {
     "p4": "Trees grow in forests.",
 }
 QUERIES = {"t1": "kettles", "t2": "teapots", "t3": "cups", "t4": "spoons"}
-"""Of four nuggets in two facets, of two, of one, and of none."""
+"""Turns with four nuggets in two facets, with two, with one, and with none."""
 
 GIVEN = [
     "dataset=jsonl",

@@ -275,7 +275,7 @@ def test_similarity_puts_equal_texts_together_at_any_threshold() -> None:
 
 
 def test_lda_has_the_topics_of_scikit_learn() -> None:
-    """Of its own class over the same counts: the likeliest topic of each text."""
+    """Find the likeliest topic of each text by a model of the same counts."""
     from sklearn.decomposition import LatentDirichletAllocation
 
     words = ["crater", "lunar", "orbit", "kettle", "teapot", "brewer"]

@@ -54,7 +54,7 @@ def _make_topics(library: Any, path: Path, kind: str, topics: list[Any]) -> Any:
 
 
 class TestContract(DatasetContract):
-    """Of a published collection, whose files are where the library would have put them."""
+    """A published collection, with its files where the library would have put them."""
 
     @pytest.fixture(autouse=True)
     def _files(self, library: Any) -> None:
