@@ -1,4 +1,8 @@
-"""What all tests share: fixtures, and how many threads a worker has."""
+"""What all tests share: fixtures, and how many threads a worker has.
+
+Fixtures of tests/support/ are imported here and nowhere else: a module that imports one has a
+fixture of its own by that name, and pytest would start another server for it.
+"""
 
 import gc
 import os
@@ -8,6 +12,10 @@ from hypothesis import HealthCheck, settings
 
 from commands import fork_python
 from fixtures import database, here, mtrag_path  # noqa: F401
+from postgres_server import postgres, vector_postgres  # noqa: F401
+from search_engines import any_engine, started_engine  # noqa: F401
+from slurm_cluster import slurm  # noqa: F401
+from small_model import small_model  # noqa: F401
 
 if (
     "PYTEST_XDIST_WORKER" in os.environ

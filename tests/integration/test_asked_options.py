@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from asked_options import TEMPLATE_TOKENS, list_options, try_option
-from small_model import load, needs_small_model, small_model  # noqa: F401
+from small_model import load, needs_small_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 

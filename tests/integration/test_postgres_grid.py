@@ -14,7 +14,7 @@ import pytest
 from commands import LIBRARIES, StartedCommand
 from convrag.turn.conversations import Conversations
 from killing import COUNTING, Grid
-from postgres_server import PostgresServer, postgres  # noqa: F401 - a fixture
+from postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.integration]
 

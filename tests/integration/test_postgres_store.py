@@ -24,7 +24,7 @@ from convrag.store.store import Store, get_store
 from convrag.testing import make_prompt
 from convrag_kit.doctor_checks import check_store
 from convrag_postgres import server
-from postgres_server import PASSWORD, USER, PostgresServer, postgres  # noqa: F401 - a fixture
+from postgres_server import PASSWORD, USER, PostgresServer
 from processes import run_in_child
 
 pytestmark = [pytest.mark.cluster, pytest.mark.integration]

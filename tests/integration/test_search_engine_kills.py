@@ -26,7 +26,7 @@ from convrag_elasticsearch.retriever import (
     OpenSearchRetriever,
 )
 from elasticsearch_toys import Streamed
-from search_engines import SearchEngine, any_engine, started_engine  # noqa: F401 - fixtures
+from search_engines import SearchEngine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.integration]
 

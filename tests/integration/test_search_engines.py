@@ -35,7 +35,7 @@ from convrag_elasticsearch.retriever import (
 )
 from convrag_tasks.run import IndexTask
 from elasticsearch_toys import Hashed, Streamed
-from search_engines import VARIABLE, SearchEngine, any_engine, started_engine  # noqa: F401 - fixtures
+from search_engines import VARIABLE, SearchEngine
 from toys import Corpora
 
 pytestmark = [pytest.mark.cluster, pytest.mark.integration]

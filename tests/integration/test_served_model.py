@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from served import RunningServer, serve
-from small_model import list_overrides, load, needs_small_model, small_model  # noqa: F401
+from small_model import list_overrides, load, needs_small_model
 from web.browser import open_browser, open_page
 from web.chat_page import ChatPage
 

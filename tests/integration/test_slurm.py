@@ -9,7 +9,7 @@ import pytest
 from held_grid import PLAIN, let_go, read_states, started, wait_until
 from killing import counting
 from places import ROOT
-from slurm_cluster import SACCT, SlurmCluster, slurm  # noqa: F401
+from slurm_cluster import SACCT, SlurmCluster
 
 pytestmark = pytest.mark.cluster
 submitit = pytest.mark.skipif(not find_spec("submitit"), reason="needs hydra-submitit-launcher")

@@ -16,7 +16,7 @@ from convrag.concurrency.cancellation import Cancellation, Cancelled
 from convrag.concurrency.streaming import listen_with
 from convrag_llms.llama_cpp_llm import LlamaCpp
 from convrag_llms.openai_compatible import OpenAICompatible
-from small_model import SETTINGS, load, needs_small_model, serve, small_model  # noqa: F401
+from small_model import SETTINGS, load, needs_small_model, serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration, needs_small_model]
 

@@ -24,7 +24,6 @@ from convrag.registry.plugins import open_database
 from convrag.store.remember import remember
 from convrag.store.store import FILE, Store
 from convrag.testing import make_prompt
-from postgres_server import postgres  # noqa: F401 - a fixture
 from processes import run_in_child
 
 BACKENDS = [

@@ -1,7 +1,7 @@
 """A real PostgreSQL server on loopback for tests, from Debian's binaries; it is removed at the end.
 
-A module that uses it imports the fixture, `from postgres_server import postgres  # noqa: F401`, and
-marks its tests `integration`. They skip where the binaries or psycopg are absent.
+A module whose tests use the fixture `postgres` marks its tests `integration`. They skip where the
+binaries or psycopg are absent.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Real search engines on loopback for tests and benchmarks: three nodes of each, from
 ../shared/engines.
 
-A module that uses one imports a fixture, `from search_engines import any_engine  # noqa: F401`, and
-marks its tests `cluster`. They skip where ../shared or a Java for the engine is absent.
+A module whose tests use the fixture `any_engine` marks its tests `cluster`. They skip where
+../shared or a Java for the engine is absent.
 """
 
 import json

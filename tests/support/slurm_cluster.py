@@ -1,7 +1,7 @@
 """A real Slurm cluster on this host for tests, from Debian's binaries; it is removed at the end.
 
-A module that uses it imports the fixture, `from slurm_cluster import slurm  # noqa: F401`, and
-marks its tests `cluster`. They skip where the binaries are absent, or the tests do not run as root.
+A module whose tests use the fixture `slurm` marks its tests `cluster`. They skip where the binaries
+are absent, or the tests do not run as root.
 
 `sacct`, which submitit asks how jobs ended, needs a database for accounting. The cluster has none:
 SACCT stands in its place on the PATH, and asks the controller.

@@ -16,7 +16,7 @@ import pytest
 from convrag.api.errors import ConfigError, ConversationsUnusable, ConvragError, MissingExtra
 from convrag.turn.conversations import Conversations
 from places import ROOT
-from postgres_server import PASSWORD, PostgresServer, postgres  # noqa: F401 - a fixture
+from postgres_server import PASSWORD, PostgresServer
 from small_disk import run_on_small_disk
 from toys import pipeline
 

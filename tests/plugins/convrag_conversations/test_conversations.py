@@ -14,7 +14,6 @@ import pytest
 from convrag import Conversations, TurnRecord
 from convrag.api.errors import ConversationChanged, ConversationsUnusable
 from convrag_conversations.sqlite import SqliteTransactions
-from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import QuotingGenerator, pipeline
 
 STRANGE_IDS = [

@@ -14,7 +14,6 @@ import pytest
 
 from convrag.turn.conversations import Conversations
 from places import ROOT
-from postgres_server import postgres  # noqa: F401 - a fixture
 from processes import run_in_child
 from toys import pipeline
 

@@ -15,7 +15,7 @@ from convrag.concurrency.cancellation import Cancellation, Cancelled
 from convrag.concurrency.streaming import listen_with
 from convrag.testing import LLMContract
 from convrag_llms.llama_cpp_llm import LlamaCpp
-from small_model import SETTINGS, load, needs_small_model, small_model  # noqa: F401
+from small_model import SETTINGS, load, needs_small_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration, needs_small_model]
 

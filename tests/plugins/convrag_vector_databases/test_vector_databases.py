@@ -15,7 +15,7 @@ from convrag.testing.samples import passages
 from convrag_retrieval.dense import DenseRetriever
 from convrag_vector_databases.pgvector import PgvectorRetriever
 from convrag_vector_databases.qdrant import QdrantRetriever
-from postgres_server import PostgresServer, postgres, vector_postgres  # noqa: F401
+from postgres_server import PostgresServer
 from toys import Corpora
 
 pytest.importorskip("qdrant_client")

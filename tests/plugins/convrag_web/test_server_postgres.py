@@ -9,7 +9,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("psycopg")
 
-from postgres_server import PostgresServer, postgres  # noqa: F401 - a fixture
+from postgres_server import PostgresServer
 from served import serve
 
 pytestmark = pytest.mark.cluster
