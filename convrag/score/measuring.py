@@ -13,7 +13,7 @@ from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.secrets import redact
 from convrag.api.stages import Metrics
 from convrag.score.exclusion import MeasuredTurns
-from convrag.store.usage import UsageMeter
+from convrag.store.usage_meter import UsageMeter
 
 log = logging.getLogger(__name__)
 

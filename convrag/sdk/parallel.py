@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from convrag.concurrency.cancellation import Cancellation, Cancelled, when_cancelled
 from convrag.concurrency.slots import release_slot
 from convrag.sdk.output.progress import track
-from convrag.store.usage import UsageMeter, current_meter
+from convrag.store.usage_meter import UsageMeter, current_meter
 
 __all__ = ["WORKERS", "call_in_threads", "map_parallel"]
 
@@ -42,8 +42,8 @@ def map_parallel(
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
 
     The usage of the calls counts for the stage that calls this function (see
-    `convrag.store.usage`). Replies are added in the order of the items, so that a recording is the
-    same every time. How it ends early: see `call_in_threads`.
+    `convrag.store.usage_meter`). Replies are added in the order of the items, so that a recording
+    is the same every time. How it ends early: see `call_in_threads`.
 
     Args:
         call: the function, which is called from several threads.

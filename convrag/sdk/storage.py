@@ -18,7 +18,7 @@ from convrag.store.database import (
 from convrag.store.files import describe_disk_error as describe_disk_error
 from convrag.store.remember import answer_again as answer_again
 from convrag.store.store import BATCH as BATCH, FILE as FILE, get_store as get_store
-from convrag.store.usage import (
+from convrag.store.usage_meter import (
     UsageMeter as UsageMeter,
     add_usage as add_usage,
     current_meter as current_meter,

@@ -10,5 +10,5 @@
 * `libraries`: the libraries that the code of a class reaches, whose versions count.
 * `folders`: built folders, each built once, checked and held while it is used.
 * `files`: files that are written whole or not at all, their names, and the errors of a full disk.
-* `usage`: the seconds, calls, tokens and costs of each stage in a turn.
+* `usage_meter`: the seconds, calls, tokens and costs of each stage in a turn.
 """

@@ -33,7 +33,7 @@ from convrag.concurrency.streaming import current_listener
 from convrag.store.fingerprint import digest
 from convrag.store.json_text import CannotBeKept
 from convrag.store.store import Store
-from convrag.store.usage import add_reply, add_usage, count_failure
+from convrag.store.usage_meter import add_reply, add_usage, count_failure
 from convrag.store.values import ArrayCodec, Codec, encode_reply, make_codec
 
 log = logging.getLogger(__name__)

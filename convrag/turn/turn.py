@@ -31,7 +31,7 @@ from convrag.concurrency.cancellation import check_cancelled
 from convrag.concurrency.streaming import listen_with, notify_with
 from convrag.config.settings import Settings
 from convrag.store.remember import answer_again
-from convrag.store.usage import UsageMeter
+from convrag.store.usage_meter import UsageMeter
 from convrag.turn.defects import check_result, check_scores, explain_error, make_error
 from convrag.turn.logs import FailureLog
 from convrag.turn.observers import Observers

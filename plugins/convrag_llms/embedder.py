@@ -126,11 +126,7 @@ class ServerEmbedder(ServerStage, Embedder):
     def describe_requests(self) -> Iterator[str]:
         """Say how many requests were sent, and how many texts were cut."""
         yield from super().describe_requests()
-        if self._batches.cut_texts:
-            yield (
-                f"{self._batches.cut_texts:,} texts were longer than {self.endpoint.model} takes, "
-                "and were cut."
-            )
+        yield from self._batches.describe()
 
     def _send_texts(
         self,

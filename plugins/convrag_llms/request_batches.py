@@ -148,6 +148,11 @@ class RequestBatches:
         if failures:
             raise failures[0]
 
+    def describe(self) -> Iterator[str]:
+        """Say how many texts were cut; nothing without any."""
+        if self.cut_texts:
+            yield f"{self.cut_texts:,} texts were longer than {self.name} takes, and were cut."
+
     def _plan(self, texts: Sequence[str]) -> Iterator[list[int]]:
         """Yield the places of the texts of each batch, in their order."""
         batch: list[int] = []

@@ -15,7 +15,7 @@ from convrag.score import bootstrap
 from convrag.score.bootstrap import bootstrap_intervals
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
-from convrag.store.usage import add_usage
+from convrag.store.usage_meter import add_usage
 
 
 class Given(Metrics):

@@ -10,7 +10,7 @@ from convrag.api.completions import Completion, Message, Prompt
 from convrag.api.records import Usage
 from convrag.concurrency.cancellation import sleep
 from convrag.sdk.parallel import map_parallel
-from convrag.store.usage import UsageMeter, add_reply, add_usage
+from convrag.store.usage_meter import UsageMeter, add_reply, add_usage
 
 
 def prompt(number: int) -> Prompt:

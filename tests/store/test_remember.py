@@ -10,7 +10,7 @@ import toys
 from convrag.api.records import Usage
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag.store.usage import UsageMeter
+from convrag.store.usage_meter import UsageMeter
 from convrag.testing import make_prompt
 
 

@@ -21,7 +21,7 @@ from convrag import (
 )
 from convrag.concurrency import cancellation
 from convrag.concurrency.streaming import current_listener, notify
-from convrag.store.usage import add_reply
+from convrag.store.usage_meter import add_reply
 from convrag.turn.turn import StageFinished, StageNotice
 from toys import QuotingGenerator, pipeline
 

@@ -11,7 +11,7 @@ from convrag import Hit, Passage, Query, Question, Retriever, Rewrite, Rewriter,
 from convrag.api.errors import ConfigError, LLMError, RunStopped, UnknownName
 from convrag.config.compose import compose
 from convrag.sdk.search.fusion import reciprocal_rank_fusion
-from convrag.store.usage import UsageMeter
+from convrag.store.usage_meter import UsageMeter
 from convrag.testing import RecordedLLM, RetrieverContract, RewriterContract, TinyDataset, question
 from convrag.turn.wiring import Wiring
 from convrag_fusion.retriever import FusedRetriever, group_queries

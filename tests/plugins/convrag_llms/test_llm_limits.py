@@ -20,7 +20,7 @@ from convrag.concurrency.cancellation import Cancellation, Cancelled
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
-from convrag.store.usage import UsageMeter
+from convrag.store.usage_meter import UsageMeter
 from convrag_llms import limits
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.limits import Budget, RateLimiter

@@ -25,7 +25,7 @@ from convrag.run.workers import ConversationWorkers
 from convrag.sdk.llm import recording
 from convrag.store.files import open_atomically
 from convrag.store.remember import remember
-from convrag.store.usage import UsageMeter
+from convrag.store.usage_meter import UsageMeter
 from convrag.testing import LLMContract, make_prompt
 from convrag_replay.llm import ReplayLLM
 from convrag_tasks.run import Recorder, RecordTask
