@@ -1,5 +1,6 @@
 """The time of a turn at both ends of a conversation of 2,000 turns (-s prints it)."""
 
+import json
 import statistics
 import time
 from pathlib import Path
@@ -103,3 +104,19 @@ def test_a_turn_of_the_pipeline(gate: Any, tmp_path: Path) -> None:
         hints += sum(item.hint for item in record.evidence.items)
     assert hints
     assert report(f"a turn, gate={gate}", times) < MOST
+
+
+@pytest.mark.parametrize("rewriter", ["auto", "last_n", "weighted_history", "blend", "none"])
+def test_a_turn_of_the_sample(rewriter: str, tmp_path: Path) -> None:
+    """Time the default pipeline; these rewriters read the last turns alone."""
+    pipeline = Pipeline.compose(f"rewriter={rewriter}", f"store.path={tmp_path}")
+    times, sizes = [], []
+    for number in range(TURNS):
+        start = time.thread_time()
+        record = pipeline.turn("c", f"Why does crater {number} have a dark floor?")
+        times.append(time.thread_time() - start)
+        sizes.append(len(json.dumps(record.to_dict())))
+    early, late = statistics.median(sizes[EARLY]), statistics.median(sizes[LATE])
+    print(f"a record: {early:,.0f} characters at turn 200, {late:,.0f} at turn {TURNS:,}")
+    assert late < MOST * early
+    assert report(f"rewriter={rewriter}", times) < MOST

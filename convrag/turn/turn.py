@@ -32,7 +32,7 @@ from convrag.concurrency.streaming import listen_with, notify_with
 from convrag.config.settings import Settings
 from convrag.store.remember import answer_again
 from convrag.store.usage_meter import UsageMeter
-from convrag.turn.defects import check_result, check_scores, explain_error, make_error
+from convrag.turn.defects import check_result, check_scores, check_type, explain_error, make_error
 from convrag.turn.logs import FailureLog
 from convrag.turn.observers import Observers
 
@@ -229,9 +229,12 @@ class TurnInProgress:
         if memory is None:
             return
         with self._fallback("memory"):
-            view: MemoryView = check_result(memory, "view", memory.view(self.question), MemoryView)
             whole = self.question.history
-            if view.history is not whole:
+            view: MemoryView = check_type(memory, "view", memory.view(self.question), MemoryView)
+            is_whole = view.history is whole
+            unchecked = replace(view, history=()) if is_whole else view
+            check_result(memory, "view", unchecked, MemoryView)
+            if not is_whole:
                 self.question = replace(self.question, history=view.history, before_memory=whole)
             self._add_trace("memory", view)
 

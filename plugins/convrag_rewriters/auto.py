@@ -12,6 +12,7 @@ from convrag_rewriters.utterances import (
     list_content_words,
     list_utterances,
     share_weight,
+    shorten_for_rule,
     split_stop_words,
 )
 
@@ -88,7 +89,7 @@ class AutoRewriter(Rewriter):
         """
         if self.llm.tasks is not None and "rewrite" not in self.llm.tasks:
             return Rewrite.of(question.text)
-        return self.prompting.rewrite(question)
+        return self.prompting.rewrite(shorten_for_rule(question))
 
     def _list_dense(self, question: Question, standalone: str) -> list[Query]:
         """List the queries for vectors: the question, and the question in its context.

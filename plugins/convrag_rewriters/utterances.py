@@ -1,14 +1,32 @@
 """The utterances of a history, and weights for their words that do not grow with their length."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import NamedTuple
 
-from convrag import Turn
+from convrag import Question, Turn
 from convrag.sdk.text.analysis import find_content_words, split_words
 
 Split = Callable[[str], Sequence[str]]
 """Splits a text into its words."""
+
+
+RULE_TURNS = 50
+"""The last turns that a rule reads: a mention before them would weigh under 2**-50 of one in the
+last."""
+
+
+def shorten_for_rule(question: Question) -> Question:
+    """Return a question whose history has its first turn, which introduces the topic, and the last
+    50.
+
+    So the time of a turn does not grow with a conversation that only a rule reads.
+    """
+    history = question.history
+    if len(history) <= RULE_TURNS + 1:
+        return question
+    return replace(question, history=(history[0], *history[-RULE_TURNS:]))
 
 
 class Utterance(NamedTuple):

@@ -14,6 +14,7 @@ from convrag_rewriters.utterances import (
     list_content_words,
     list_utterances,
     share_weight,
+    shorten_for_rule,
     split_stop_words,
 )
 
@@ -95,7 +96,9 @@ class WeightedHistoryRewriter(Rewriter):
             return self.standalone.rewrite(question)
         if self.llm.tasks is not None and "rewrite" not in self.llm.tasks:
             return Rewrite.of(question.text)
-        history = format_exchanges(question.history)
+        has_model = self.llm.tasks is None
+        read = question if has_model else shorten_for_rule(question)
+        history = format_exchanges(read.history)
         # the question is searched for beside its rewrite, with the same weight: then rules add more
         # words
         return self.llm_rewriter.rewrite(question, {}, history=history, question_weight=1.0)

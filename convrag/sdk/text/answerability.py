@@ -157,6 +157,21 @@ class Decision:
         return Answer(self.reply, (), {**decided, **(trace or {})})
 
 
+def read_choice(question: Question) -> str:
+    """Return the text of a question, with the choice that it makes as `understand` reads it."""
+    text = question.text
+    choices = []
+    for turn in reversed(question.history):
+        choice = find_choice(text, read_choices(turn.answer))
+        if not choice:
+            break
+        choices.append(choice)
+        text = turn.question
+    if not choices:
+        return question.text
+    return " ".join([text.strip(), *(f"({choice})" for choice in reversed(choices))])
+
+
 def understand(question: Question) -> Question:
     """Return a question and its history as a rewriter reads them.
 
@@ -172,10 +187,18 @@ def understand(question: Question) -> Question:
             turn = replace(turn, question=f"{asked} ({choice})")
         turns.append(turn)
     *earlier, current = turns
-    history = tuple(
-        replace(turn, answer="") if turn.answer.startswith(REFUSALS) else turn for turn in earlier
-    )
+    history = tuple(_empty_refusal(turn) for turn in earlier)
     return replace(question, text=current.question, history=history)
+
+
+def _empty_refusal(turn: Turn) -> Turn:
+    """Return a turn without its answer if that is a refusal.
+
+    It is made anew, since `replace` takes five times as long, which counts over a long history.
+    """
+    if not turn.answer.startswith(REFUSALS):
+        return turn
+    return Turn(turn.id, turn.question, "", turn.passages, turn.labels, turn.shown)
 
 
 class DecidingGenerator(Generator):
@@ -214,7 +237,7 @@ class Decider:
 
     def decide(self, question: Question, evidence: Evidence) -> Decision:
         """Decide on a question; where a model decides, prepare its decision."""
-        text = understand(question).text
+        text = read_choice(question)
         passages = list({item.passage.id: item.passage for item in evidence.items}.values())
         texts = [each.content for each in passages]
         match = match_passages(texts, self.weigh(text), self.weigh(question.standalone))

@@ -12,6 +12,7 @@ MOST_CHOICES = 4
 """The most choices that a question offers."""
 
 _NUMBERED = re.compile(r"\d+\. (\S.*)")
+_FIRST_CHOICE = "\n1. "
 
 
 def format_question(question: str, choices: Sequence[str]) -> str:
@@ -31,7 +32,9 @@ def read_choices(answer: str) -> list[str]:
         >>> read_choices("There are two storms. Shall I list them?")
         []
     """
-    question, *lines = answer.splitlines() or [""]
+    if _FIRST_CHOICE not in answer:  # as in nearly all answers of a long history
+        return []
+    question, *lines = answer.splitlines()
     choices = [match[1] for match in map(_NUMBERED.fullmatch, lines) if match]
     return choices if choices and format_question(question, choices) == answer else []
 

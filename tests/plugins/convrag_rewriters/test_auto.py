@@ -186,3 +186,25 @@ def test_any_text_gives_queries_with_text_and_positive_weights(
     assert all(query.text.strip() and 0 < query.weight < math.inf for query in rewritten.queries)
     assert question in dense(rewritten)
     assert question in lexical(rewritten)
+
+
+class Asked(Words):
+    """Notes the history of each prompt."""
+
+    def __init__(self) -> None:
+        self.histories: list[list[str]] = []
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.histories.append([exchange["user"] for exchange in prompt.inputs["history"]])
+        return super().complete(prompt)
+
+
+def test_a_rule_reads_the_first_turn_and_the_last_fifty() -> None:
+    """A turn of a long conversation took four times as long as one of a short conversation."""
+    llm = Asked()
+    turns = tuple(Turn(str(number), f"Question {number}?", "Tea.") for number in range(500))
+    for history in (turns[:51], turns):
+        rewriter = AutoRewriter(llm=llm, prompting=FullHistoryRewriter(llm=llm))
+        rewriter.rewrite(Question("Where?", history=history))
+    assert [len(history) for history in llm.histories] == [51, 51]
+    assert llm.histories[1] == ["Question 0?", *(f"Question {n}?" for n in range(450, 500))]

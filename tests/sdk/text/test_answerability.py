@@ -10,7 +10,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.evidence import Evidence, EvidenceItem
 from convrag.api.passages import Passage
 from convrag.api.stages import Dataset
-from convrag.sdk.text.answerability import Decider, match_passages, understand
+from convrag.sdk.text.answerability import Decider, match_passages, read_choice, understand
 from convrag.sdk.text.clarification import format_question
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
@@ -116,6 +116,17 @@ ASKED = Turn("c<::>1", "Was it evacuated?", format_question("Which storm?", STOR
 def test_a_question_back_and_a_choice_are_one_turn(reply: str) -> None:
     read = understand(Question(reply, history=(ASKED,)))
     assert (read.text, read.history) == ("Was it evacuated? (Hurricane Gloria)", ())
+
+
+@pytest.mark.parametrize("replies", [("2",), ("1", "2"), ("2", "why?"), (" And? ",), ()])
+def test_the_text_of_a_choice_is_read_from_the_last_turns_alone(replies: Sequence[str]) -> None:
+    """A question back may follow a choice; the whole history would be read in each turn."""
+    turns = [ASKED]
+    for number, reply in enumerate(replies):
+        turns.append(Turn(f"c<::>{number}", reply, ASKED.answer))
+    *history, last = turns
+    question = Question(last.question, history=tuple(history))
+    assert read_choice(question) == understand(question).text
 
 
 @pytest.mark.parametrize("reply", ["0", "3", "00", "the second one", "How hot is tea?"])
