@@ -140,6 +140,12 @@ class ConversationStore(Protocol):
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
         """Read the records of a conversation's turns in order; an empty list if there is none."""
 
+    def read_record(self, conversation_id: str, number: int) -> TurnRecord | None:
+        """Read the record of one turn, from 1, or of the last one, 0; None if there is none."""
+
+    def count_turns(self, conversation_id: str) -> int:
+        """Count the turns of a conversation; 0 if there is no such conversation."""
+
     def add_feedback(self, conversation_id: str, feedback: Mapping[str, Any]) -> None:
         """Add feedback on a conversation, which is removed with its turns.
 

@@ -91,6 +91,10 @@ class Session:
         """Append a finished turn, without its labels: later turns must not see them."""
         self.history.append(replace(turn, labels={}))
 
+    def count_characters(self) -> int:
+        """Count the characters of the turns, as `count_characters`."""
+        return sum(count_characters(turn) for turn in self.history)
+
     def take_over(self, other: Session) -> None:
         """Take the state of another session of a conversation that another process began anew."""
         own_names = ("lock", "profile", "dropped", "stage_state")
@@ -122,6 +126,12 @@ def to_turn(record: TurnRecord) -> Turn:
         passages=tuple(item.passage for item in items),
         shown=items,
     )
+
+
+def count_characters(turn: Turn) -> int:
+    """Count the characters of a turn's question and answer, and of its passages."""
+    passages = sum(len(passage.content) for passage in turn.passages)
+    return len(turn.question) + len(turn.answer) + passages
 
 
 def make_title(question: str) -> str:

@@ -7,6 +7,7 @@ import builtins
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from convrag.api.databases import ConversationStore
 from convrag.api.errors import ConfigError, ConversationChanged, OtherConfiguration
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import TurnRecord
-from convrag.api.session import ConversationInfo, Session, to_turn
+from convrag.api.session import ConversationInfo, Session, count_characters, to_turn
 from convrag.concurrency.cancellation import hold
 from convrag.concurrency.locks import ForkAware
 from convrag.registry import plugins
@@ -24,11 +25,29 @@ from convrag.registry import plugins
 MAX_CONVERSATIONS = 10_000
 """The number of conversations in memory by default."""
 
+MAX_CHARACTERS = 200_000_000
+"""The characters of the conversations in memory by default."""
+
 SETTINGS = "settings"
 """The place of the settings in a configuration."""
 
 RESULT_SETTINGS = ("top_k", "top_n", "history")
 """The settings that bear on results."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A conversation in memory.
+
+    Args:
+        session: the conversation.
+        last_use: when it was last used, by the monotonic clock.
+        characters: of its questions, answers and passages.
+    """
+
+    session: Session
+    last_use: float
+    characters: int
 
 
 class Conversations(ForkAware):
@@ -45,6 +64,9 @@ class Conversations(ForkAware):
             "postgresql+psycopg://user@host/database". None keeps turns in memory only.
         limit: the number of conversations in memory; the least recently used one is dropped first.
             A dropped conversation that is not in a database begins anew. None keeps all.
+        characters: the most characters of the conversations in memory, with the passages that were
+            shown; beyond them, conversations are dropped as beyond `limit`, but for the one that is
+            used. None sets no bound.
         ttl: seconds after which an unused conversation is dropped from memory.
 
     Raises:
@@ -58,16 +80,20 @@ class Conversations(ForkAware):
         database: Path | str | None = None,
         *,
         limit: int | None = MAX_CONVERSATIONS,
+        characters: int | None = MAX_CHARACTERS,
         ttl: float | None = None,
     ) -> None:
         self.limit = limit
+        self.characters = characters
         self.ttl = ttl
         self._database: ConversationStore | None = None
         if database is not None:
             hook = plugins.load().manager.hook
             self._database = hook.convrag_open_conversations(database=str(database))
-        self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
-        """Id -> the conversation and the time of its last use, the least recently used first."""
+        self._in_memory: OrderedDict[str, _Kept] = OrderedDict()
+        """The conversations by id, the least recently used first."""
+        self._characters = 0
+        """The characters of all conversations in memory."""
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All conversations that are in use, also by a turn in progress after memory drops them."""
         super().__init__()
@@ -139,8 +165,12 @@ class Conversations(ForkAware):
 
         Hold its lock, and call it before each turn.
         """
-        if self._database:
-            self._database.refresh(session)
+        if not self._database:
+            return
+        before = session.history
+        self._database.refresh(session)
+        if session.history is not before:
+            self._note_growth(session, session.count_characters() - self._get_size(session))
 
     def append(self, session: Session, record: TurnRecord) -> None:
         """Add a turn to a conversation. Hold its lock.
@@ -159,7 +189,7 @@ class Conversations(ForkAware):
         self._check_not_dropped(session)
         if self._database:
             self._database.replace_last(session, record)
-        del session.history[-1:]
+        self._note_growth(session, -count_characters(session.history.pop()))
         session.stage_state.clear()  # it may be about the turn that is removed
         self._add_turn(session, record)
 
@@ -174,7 +204,7 @@ class Conversations(ForkAware):
         if self._database:
             return self._database.list(limit, offset)
         with self._guard:
-            sessions = [session for session, _ in self._in_memory.values()]
+            sessions = [kept.session for kept in self._in_memory.values()]
         sessions.sort(key=lambda session: session.updated)
         sessions.reverse()  # of two that were used at the same moment, the later one comes first
         return [session.describe() for session in sessions[offset : offset + limit]]
@@ -186,6 +216,22 @@ class Conversations(ForkAware):
             ConfigError: there is no database. Memory keeps only what later turns need.
         """
         return self._need_database().read_records(conversation_id)
+
+    def find_record(self, conversation_id: str, number: int) -> TurnRecord | None:
+        """Return the record of a turn, without reading others; None if there is no such turn.
+
+        Args:
+            conversation_id: the conversation.
+            number: of the turn, from 1; 0 is the last one.
+
+        Raises:
+            ConfigError: there is no database.
+        """
+        return self._need_database().read_record(conversation_id, number)
+
+    def count_turns(self, conversation_id: str) -> int:
+        """Count the turns of a conversation; 0 for an unknown id. Raises as `find_record`."""
+        return self._need_database().count_turns(conversation_id)
 
     def add_feedback(self, conversation_id: str, feedback: Mapping[str, Any]) -> None:
         """Add feedback on a conversation, a row of JSON; an unknown id has no effect.
@@ -228,9 +274,11 @@ class Conversations(ForkAware):
         return self._database
 
     def _add_turn(self, session: Session, record: TurnRecord) -> None:
-        session.add_turn(to_turn(record))
+        turn = to_turn(record)
+        session.add_turn(turn)
         session.attempt = record.attempt
         session.updated = datetime.now(UTC)
+        self._note_growth(session, count_characters(turn))
 
     def _check_not_dropped(self, session: Session) -> None:
         if session.dropped:
@@ -242,10 +290,10 @@ class Conversations(ForkAware):
             return
         oldest = time.monotonic() - self.ttl
         while self._in_memory:
-            conversation_id, (_, last_use) = next(iter(self._in_memory.items()))
-            if last_use >= oldest:
+            conversation_id, kept = next(iter(self._in_memory.items()))
+            if kept.last_use >= oldest:
                 break
-            del self._in_memory[conversation_id]
+            self._drop(conversation_id)
 
     def _add(self, session: Session) -> Session:
         """Put a conversation into memory and return it; if another thread was first, return its."""
@@ -255,17 +303,54 @@ class Conversations(ForkAware):
     def _put_in_memory(self, session: Session) -> Session:
         """Make a conversation the most recently used one, and drop others beyond the limit."""
         self._referenced[session.id] = session
-        self._in_memory[session.id] = (session, time.monotonic())
+        kept = self._in_memory.get(session.id)
+        if kept is None:
+            kept = _Kept(session, 0.0, session.count_characters())
+            self._in_memory[session.id] = kept
+            self._characters += kept.characters
+        kept.last_use = time.monotonic()
         self._in_memory.move_to_end(session.id)
-        while self.limit is not None and len(self._in_memory) > self.limit:
-            self._in_memory.popitem(last=False)
+        self._drop_beyond_limits()
         return session
+
+    def _get_size(self, session: Session) -> int:
+        """Return the characters that count for a conversation in memory; 0 if it was dropped."""
+        with self._guard:
+            kept = self._in_memory.get(session.id)
+            return kept.characters if kept else 0
+
+    def _note_growth(self, session: Session, characters: int) -> None:
+        """Count characters that a conversation has grown by, or shrunk by."""
+        with self._guard:
+            kept = self._in_memory.get(session.id)
+            if kept is None:  # it was dropped while a turn was in progress
+                return
+            kept.characters += characters
+            self._characters += characters
+            self._drop_beyond_limits()
+
+    def _drop_beyond_limits(self) -> None:
+        """Drop the least recently used conversations beyond the limits."""
+        while self._is_over_limit():
+            self._drop(next(iter(self._in_memory)))
+
+    def _is_over_limit(self) -> bool:
+        """Whether a conversation has to leave memory; the last one that was used may stay."""
+        too_many = self.limit is not None and len(self._in_memory) > self.limit
+        too_long = self.characters is not None and self._characters > self.characters
+        return too_many or (too_long and len(self._in_memory) > 1)
+
+    def _drop(self, conversation_id: str) -> None:
+        """Drop a conversation from memory; an unknown id has no effect."""
+        kept = self._in_memory.pop(conversation_id, None)
+        if kept is not None:
+            self._characters -= kept.characters
 
     def _forget(self, conversation_id: str) -> Session | None:
         """Drop a conversation; a turn that is in progress cannot be added to it any more."""
         with self._guard:
             session = self._referenced.pop(conversation_id, None)
-            self._in_memory.pop(conversation_id, None)
+            self._drop(conversation_id)
             if session is not None:
                 session.dropped = True
             return session

@@ -87,6 +87,15 @@ _CLEAR = """
     UPDATE convrag_conversations SET title = '', version = version + 1, updated = :updated
     WHERE key = :key RETURNING number
 """
+_FIND_TURN = """
+    SELECT t.number, record FROM convrag_turns AS t
+    JOIN convrag_conversations AS c ON t.conversation = c.number
+    WHERE key = :key AND (t.number = :number OR :number = 0) ORDER BY t.number DESC LIMIT 1
+"""
+_COUNT_TURNS_OF = """
+    SELECT count(*) FROM convrag_turns AS t
+    JOIN convrag_conversations AS c ON t.conversation = c.number WHERE key = :key
+"""
 _COUNT_TURNS = "SELECT count(*) FROM convrag_turns WHERE conversation = :number"
 _READ_TURNS = """
     SELECT number, record FROM convrag_turns
@@ -242,6 +251,20 @@ class ConversationDatabase:
             number, _ = found
             rows = connection.execute(_READ_TURNS, {"number": number, "after": 0}).fetchall()
         return [self._parse_turn(row, conversation_id) for row in rows]
+
+    def read_record(self, conversation_id: str, number: int) -> TurnRecord | None:
+        """Read the record of one turn, from 1, or of the last one, 0; None if there is none."""
+        values = {"key": hash_id(conversation_id), "number": number}
+        with self._transactions.read() as connection:
+            row = connection.execute(_FIND_TURN, values).fetchone()
+        return None if row is None else self._parse_turn(row, conversation_id)
+
+    def count_turns(self, conversation_id: str) -> int:
+        """Count the turns of a conversation; 0 if there is none."""
+        with self._transactions.read() as connection:
+            values = {"key": hash_id(conversation_id)}
+            (count,) = connection.execute(_COUNT_TURNS_OF, values).fetchone()
+        return int(count)
 
     def add_feedback(self, conversation_id: str, feedback: Mapping[str, Any]) -> None:
         """Add feedback on a conversation; nothing is added if there is none."""

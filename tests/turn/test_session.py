@@ -87,6 +87,35 @@ def test_a_conversation_that_is_dropped_in_the_midst_of_a_turn_keeps_it() -> Non
     assert conversations.open("c", "default") is not kept
 
 
+def test_conversations_in_memory_are_bounded_by_their_characters() -> None:
+    """Ten thousand of 2,000 turns each took all memory."""
+    chat = pipeline(conversations=Conversations(characters=20_000))
+    chat.turn("short", "tea?")
+    for number in range(3):
+        chat.turn("long", f"{number} {'word ' * 1600}")
+        chat.turn("other", "and tea?")
+    kept = chat.conversations
+    gc.collect()
+    assert kept.get("short") is None
+    assert kept.get("long") is None
+    chat.turn("alone", "word " * 9000)  # longer than the bound: the one that is used stays
+    assert kept.get("alone") is not None
+    assert kept.ids() == ["alone"]
+    assert kept._characters == sum(each.characters for each in kept._in_memory.values())
+
+
+def test_the_characters_of_a_conversation_follow_its_turns() -> None:
+    chat = pipeline()
+    session = chat.conversations.open("c", "default")
+    for text in ("one?", "two words?"):
+        chat.turn("c", text)
+        assert chat.conversations._characters == session.count_characters() > 0
+    chat.regenerate("c")
+    assert chat.conversations._characters == session.count_characters()
+    chat.reset("c")
+    assert chat.conversations._characters == 0
+
+
 @pytest.mark.parametrize("text", ["", " \n", None, 3])
 def test_an_empty_question_is_refused_and_leaves_no_turn(text: Any) -> None:
     """`turn("a", "")` ended in IndexError."""

@@ -55,10 +55,10 @@ class ConversationTurns:
     def find_record(self, id: str, number: int) -> TurnRecord:
         """Return the record of a turn, counted from 1. Raises RequestError if there is none."""
         self.find(id)
-        records = self.conversations.records(id)
-        if number > len(records):
+        record = self.conversations.find_record(id, number)
+        if record is None:
             raise RequestError(404, "there is no such turn", code="not_found")
-        return records[number - 1]
+        return record
 
     def find_model(self, session: Session | ConversationInfo) -> ServedModel:
         """Return the model of a conversation: by its name, or one with the same configuration.
@@ -116,7 +116,7 @@ class ConversationTurns:
         """
 
         def take_turn(session: Session, model: ServedModel, tell: Tell) -> TurnRecord:
-            if number is not None and number != len(self.conversations.records(id)) + 1:
+            if number is not None and number != self.conversations.count_turns(id) + 1:
                 message = "the conversation has gone on meanwhile; send the request again"
                 raise RequestError(409, message, code="conversation_changed")
             return model.pipeline.turn(id, question, query=query, listener=tell, stages=True)
@@ -142,8 +142,8 @@ class ConversationTurns:
 
         def ask_llm(_: object) -> list[str]:
             model = self.find_model(self.find(id))
-            records = self.conversations.records(id)
-            return model.suggest(records[-1]) if records else []
+            last = self.conversations.find_record(id, 0)
+            return [] if last is None else model.suggest(last)
 
         async with self._suggestion_slots:
             suggesting = Stream[None, list[str]](ask_llm)

@@ -269,6 +269,29 @@ def test_a_turn_of_several_megabytes(database: Any) -> None:
     assert len(Conversations(database).list()[0].title) <= 80
 
 
+def test_one_record_is_read_without_the_others(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Feedback on one turn read all turns of the conversation."""
+    chat = pipeline(conversations=Conversations(database))
+    for text in ("one?", "two?", "three?"):
+        chat.turn("c", text)
+    chat.turn("d", "other?")
+    parsed = []
+    from_dict = TurnRecord.from_dict
+    monkeypatch.setattr(
+        TurnRecord, "from_dict", lambda row: parsed.append(row["turn_id"]) or from_dict(row)
+    )
+    conversations = Conversations(database)
+    numbers = (1, 2, 3, 0)
+    found = [conversations.find_record("c", number) for number in numbers]
+    assert [each and each.original_query for each in found] == ["one?", "two?", "three?", "three?"]
+    assert len(parsed) == len(numbers)
+    assert conversations.find_record("c", 4) is None
+    assert conversations.find_record("x", 0) is None
+    assert [conversations.count_turns(name) for name in "cdx"] == [3, 1, 0]
+
+
 def test_records_of_memory_are_not_kept() -> None:
     from convrag.api.errors import ConfigError
 
