@@ -5,7 +5,7 @@ asking the LLM, whose prompt says to leave a standalone question as it is: a nee
 second, a missing one sends the search to the wrong place.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 from convrag import Question, Rewrite, Turn
 from convrag.sdk.text.analysis import find_stems, split_compounds, split_words
@@ -94,8 +94,8 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
     is_same = normalise_question(rewrite.text) == normalise_question(question.text)
     if rewrite.fallback or is_same:
         return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
-    known = read_stems(question.history).union(*map(find_part_stems, question.profile))
-    share = compute_known_share(rewrite.text, question.text, known)
+    said = [*list_said(question.history), *question.profile, question.text]
+    share = compute_known_share(rewrite.text, said)
     trace = {**rewrite.trace, "known_share": round(share, 4)}
     if share < min_share:
         reason = (
@@ -105,29 +105,31 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
     return Rewrite.of(rewrite.text, **trace)
 
 
-def compute_known_share(rewrite: str, question: str, known: Set[str]) -> float:
-    """Compute the share of a rewrite's content words that the question or the history has.
+def compute_known_share(rewrite: str, said: Sequence[str]) -> float:
+    """Compute the share of a rewrite's content words that the conversation has.
 
     Words count in any inflection. The whole history counts, also the part that the LLM did not see,
-    since a later answer may repeat it. The share is 1 for a rewrite without content words.
+    since a later answer may repeat it. It is read backward, until all words are found, which the
+    last turns mostly have. The share is 1 for a rewrite without content words.
 
     Args:
         rewrite: the rewrite.
-        question: in the user's own words.
-        known: the stems of the history's content words.
+        said: what was said so far, oldest first.
     """
     stems = find_part_stems(rewrite)
     if not stems:
         return 1.0
-    return len(stems & (find_part_stems(question) | known)) / len(stems)
+    missing = set(stems)
+    for text in reversed(said):
+        missing -= find_part_stems(text)
+        if not missing:
+            break
+    return (len(stems) - len(missing)) / len(stems)
 
 
-def read_stems(history: Sequence[Turn]) -> frozenset[str]:
-    """Find the stems of the content words of all questions and answers."""
-    stems: set[str] = set()
-    for turn in history:
-        stems |= find_part_stems(turn.question) | find_part_stems(turn.answer)
-    return frozenset(stems)
+def list_said(history: Sequence[Turn]) -> list[str]:
+    """List the questions and answers of a history, oldest first."""
+    return [text for turn in history for text in (turn.question, turn.answer)]
 
 
 def find_part_stems(text: str) -> frozenset[str]:

@@ -181,7 +181,8 @@ def understand(question: Question) -> Question:
     """
     turns: list[Turn] = []
     for turn in (*question.history, Turn(question.turn_id, question.text)):
-        choice = find_choice(turn.question, read_choices(turns[-1].answer)) if turns else ""
+        choices = read_choices(turns[-1].answer) if turns else []
+        choice = find_choice(turn.question, choices) if choices else ""
         if choice:
             asked = turns.pop().question.strip()
             turn = replace(turn, question=f"{asked} ({choice})")

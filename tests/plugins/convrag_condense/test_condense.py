@@ -28,8 +28,8 @@ from convrag_condense.gate import (
     compute_known_share,
     find_part_stems,
     find_reasons,
+    list_said,
     normalise_question,
-    read_stems,
 )
 from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges
 from toys import ListRetriever, Says, pipeline
@@ -270,7 +270,7 @@ def test_the_guard_rejects_inventions(reply: str) -> None:
 
 def test_the_guard_knows_inflections_and_other_scripts() -> None:
     def share(rewrite: str, question: str, *exchanges: str) -> float:
-        return compute_known_share(rewrite, question, read_stems(history(*exchanges)))
+        return compute_known_share(rewrite, [*list_said(history(*exchanges)), question])
 
     assert share("Are the kettle's whistles louder?", "loud?", "Kettles | A whistling kettle") < 1
     assert share("Do kettles whistle?", "why", "the kettle's whistling | ...") == 1
