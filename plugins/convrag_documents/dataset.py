@@ -63,7 +63,7 @@ class DocumentsDataset(Dataset):
         ConfigError: no path is given, or a pattern is malformed.
     """
 
-    libraries = ("chardet", "pathspec", "pypdf", "python-calamine", "selectolax", "striprtf")
+    libraries = ("chardet", "pathspec", "pypdf", "python-calamine", "selectolax", "webencodings")
 
     def __init__(
         self,

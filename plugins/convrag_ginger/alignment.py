@@ -4,6 +4,8 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
+from convrag.sdk.text.characters import find_invisible
+
 LIBRARIES = {"rapidfuzz": "rapidfuzz"}
 """Their versions are part of the fingerprints of stages that use them."""
 
@@ -116,10 +118,16 @@ def _find_whole_words(part: str, text: str, after: int) -> tuple[int, int] | Non
 
 
 def _normalise_with_offsets(text: str) -> tuple[str, list[int]]:
-    """Normalise case, white space, quotes and dashes; also return each character's offset."""
+    """Normalise case, white space, quotes and dashes, without soft hyphens and the like.
+
+    Also return each character's offset.
+    """
     characters: list[str] = []
     offsets: list[int] = []
+    hidden = {offset for span in find_invisible(text) for offset in range(*span)}
     for offset, character in enumerate(text.translate(_LOOKALIKES)):
+        if offset in hidden:
+            continue
         plain = unicodedata.normalize("NFKC", character).casefold()
         plain = " " if plain.isspace() else plain
         if plain == " " and characters and characters[-1] == " ":

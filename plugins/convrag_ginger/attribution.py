@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
 from convrag.sdk.text.analysis import split_words
+from convrag.sdk.text.characters import remove_invisible
 from convrag.sdk.text.sentences import remove_citations
 from convrag.sdk.types import PassageSpan, Support
 from convrag_ginger.length_limit import find_numbers_and_negations, is_number, stem_content
@@ -186,7 +187,7 @@ def add_citations(sentence: str, passages: Iterable[str], numbers: Mapping[str, 
 
 
 def _on_one_line(text: str) -> str:
-    return " ".join(remove_citations(text).split())
+    return " ".join(remove_invisible(remove_citations(text)).split())
 
 
 def _words_only(text: str) -> str:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, field_validator
 
 from convrag import LLM, LLMError, Passage, PromptTemplate
 from convrag.sdk.llm.structured_output import UnreadableReply, ask_json
+from convrag.sdk.text.characters import simplify_characters
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -244,7 +245,7 @@ def list_words(text: str) -> list[str]:
 
     In scripts without spaces, each sign is a word.
     """
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = unicodedata.normalize("NFKC", simplify_characters(text)).casefold()
     return [
         word
         for found in _WORD.findall(plain)

@@ -3,6 +3,7 @@
 * `analysis`: how texts become words, for all that searches, compares or counts them.
 * `stop_words`: words without a topic of their own, by language.
 * `stems`: the stems of words.
+* `characters`: soft hyphens and others that are not seen, and raised digits.
 * `tokens`: tokens and words of texts of any script.
 * `languages`: the language of a text.
 * `sentences`: the sentences of texts of any script.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
+from convrag.sdk.text.characters import simplify_characters
 from convrag.sdk.text.stems import drop_rests
 from convrag.sdk.text.stop_words import WORDS_BY_LANGUAGE
 
@@ -121,10 +122,14 @@ def tokenize(text: str) -> list[str]:
 
 
 def _prepare(text: str) -> str:
-    """Make a text NFKC with plain apostrophes, and space out the pieces of runs without spaces."""
+    """Make a text NFKC with plain apostrophes, without characters that are not seen.
+
+    The pieces of runs without spaces are spaced out.
+    """
     if text.isascii():
         return text
-    return _UNSPACED.sub(_space_out, unicodedata.normalize("NFKC", text).replace("’", "'"))
+    plain = unicodedata.normalize("NFKC", simplify_characters(text)).replace("’", "'")
+    return _UNSPACED.sub(_space_out, plain)
 
 
 def _space_out(run: re.Match[str]) -> str:

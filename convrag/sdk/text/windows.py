@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from convrag.sdk.text.analysis import tell_language
+from convrag.sdk.text.characters import remove_invisible
 from convrag.sdk.text.overlap import find_shared_stems, sum_share
 from convrag.sdk.text.sentences import BULLET, find_sentence_spans, remove_citations
 from convrag.sdk.text.tokens import COUNTED_WORD, count_words
@@ -267,11 +268,12 @@ def _quote(text: str, sentences: Sequence[Sentence]) -> str:
 def clean_quote(text: str) -> str:
     """Return a sentence or a block of code as it is quoted.
 
-    It is on one line, without citations and the mark of a list, a table or a heading. A line of
-    code is `inline code`.
+    It is on one line, without citations, soft hyphens and the mark of a list, a table or a heading.
+    A line of code is `inline code`.
     """
     block = _CODE_BLOCK.match(text)
     if block:
         lines = [" ".join(line.split()) for line in block["code"].splitlines()]
         return " ".join(f"`{line}`" for line in lines if line)
-    return _MARK.sub("", " ".join(remove_citations(text).split()), count=1)
+    prose = remove_invisible(remove_citations(text))
+    return _MARK.sub("", " ".join(prose.split()), count=1)

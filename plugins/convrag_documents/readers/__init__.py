@@ -24,6 +24,9 @@ What they use:
 * `wrapped_lines`: joins lines that were broken within a sentence.
 * `tables`: writes the rows of tables.
 * `text_builder`: puts the text of a document together.
+* `raised_text`: writes exponents, indices and the readings of characters.
+* `formulas`: writes formulas in a line.
+* `tidy_text`: removes soft hyphens and the like from a document.
 * `archive`: unpacks zip files within bounds, and parses the XML in them.
 """
 
@@ -36,6 +39,7 @@ from pathlib import Path, PurePosixPath
 from convrag import Document
 from convrag.sdk.identity import digest, file_hash, find_version
 from convrag_documents.find_files import FoundFile
+from convrag_documents.readers.tidy_text import tidy_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +61,21 @@ class Reader:
     libraries: tuple[str, ...] = ()
 
     def read(self, content: bytes) -> Iterator[Document]:
-        """Yield the documents of a file. Raises Unreadable, and whatever the library raises for a
-        damaged file.
+        """Yield the documents of a file, without characters that are not seen, but for source code.
+
+        Raises Unreadable, and whatever the library raises for a damaged file.
         """
         module = import_module(f"convrag_documents.readers.{self.module}")
         function: Callable[[bytes], Iterator[Document]] = getattr(module, self.function)
-        return function(content)
+        documents = function(content)
+        return documents if self.function == "read_code" else map(tidy_document, documents)
 
     def make_key(self, content: str) -> str:
         """Make the key of the documents that it reads from contents with a hash."""
         return digest([content, _identify(self)])
 
 
+_PAGE_LIBRARIES = ("selectolax", "chardet", "webencodings")
 _TEXT = Reader("text", "plain_text", "read_text", ("chardet",))
 _CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .rb .php
 .swift .r .jl .lua .pl .sh .bash .ps1 .bat .sql .yaml .yml .toml .ini .cfg .conf .tex .proto .vue
@@ -76,18 +83,18 @@ _CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp 
 _SUFFIXES = (
     (_TEXT, ("", ".txt", ".text", ".log", ".rst", ".adoc", ".org")),  # without one: README, LICENSE
     (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),
-    (Reader("HTML", "html", "read_html", ("selectolax", "chardet")), (".html", ".htm", ".xhtml")),
+    (Reader("HTML", "html", "read_html", _PAGE_LIBRARIES), (".html", ".htm", ".xhtml")),
     (Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography")), (".pdf",)),
     (Reader("Word file", "word", "read_docx"), (".docx", ".docm")),
     (Reader("PowerPoint file", "powerpoint", "read_pptx"), (".pptx", ".pptm")),
     (Reader("Excel file", "excel", "read_xlsx", ("python-calamine",)), (".xlsx", ".xlsm")),
-    (Reader("EPUB", "epub", "read_epub", ("selectolax", "chardet")), (".epub",)),
+    (Reader("EPUB", "epub", "read_epub", _PAGE_LIBRARIES), (".epub",)),
     (Reader("CSV", "csv", "read_csv", ("chardet",)), (".csv", ".tsv")),
     (Reader("JSONL", "json", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
     (Reader("JSON", "json", "read_json", ("chardet",)), (".json",)),
     (Reader("OpenDocument text", "opendocument", "read_odt"), (".odt",)),
-    (Reader("RTF", "rtf", "read_rtf", ("striprtf",)), (".rtf",)),
-    (Reader("mail", "mail", "read_mail", ("selectolax", "chardet")), (".eml",)),
+    (Reader("RTF", "rtf", "read_rtf"), (".rtf",)),
+    (Reader("mail", "mail", "read_mail", _PAGE_LIBRARIES), (".eml",)),
     (Reader("source code", "plain_text", "read_code", ("chardet",)), tuple(_CODE.split())),
     (Reader("notebook", "notebook", "read_notebook", ("chardet",)), (".ipynb",)),
 )

@@ -57,6 +57,47 @@ def decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def find_codec(label: str) -> str | None:
+    """Find Python's name of an encoding as browsers understand its label; None if it is unknown.
+
+    They read "iso-8859-1" as Windows-1252, "shift_jis" as Windows-31J and "gb2312" as GB 18030
+    (https://encoding.spec.whatwg.org).
+    """
+    import webencodings
+
+    found = webencodings.lookup(label)
+    if found is None:
+        return _find_python_codec(label)
+    name: str = found.codec_info.name
+    return {"gbk": "gb18030", "x-user-defined": _WESTERN, "replacement": None}.get(name, name)
+
+
+def _find_python_codec(label: str) -> str | None:
+    """Find an encoding that Python knows, and browsers do not (cp437)."""
+    try:
+        "".encode(label)  # raises LookupError for what is not an encoding of text, too
+    except (LookupError, ValueError):
+        return None
+    return codecs.lookup(label).name
+
+
+def decode_declared(content: bytes, label: str) -> str | None:
+    """Decode text in the encoding that it declares; None if it is not in that encoding.
+
+    A few damaged letters become replacement characters. A label of UTF-16 in a text whose letters
+    have one byte means UTF-8.
+    """
+    codec = find_codec(label)
+    if codec is None:
+        return None
+    if codec.startswith("utf-16") and b"\0" not in content:
+        codec = "utf-8"
+    text = content.decode(codec, "replace")
+    if "\ufffd" in text and not _is_mostly_sound(text):
+        return None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _decode_any(content: bytes) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if content.startswith(mark):
@@ -67,7 +108,7 @@ def _decode_any(content: bytes) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         text = content.decode("utf-8", "replace")
-        if _is_mostly_utf8(text):
+        if _is_mostly_sound(text):
             return text
         return _decode_as(content, _guess_encoding(content, error.start))
 
@@ -80,11 +121,11 @@ def _decode_utf16_without_mark(content: bytes) -> str:
     return _decode_as(content, encoding)
 
 
-def _is_mostly_utf8(text: str) -> bool:
-    """Tell UTF-8 with a few damaged letters from text in another encoding.
+def _is_mostly_sound(text: str) -> bool:
+    """Tell a text with a few damaged letters from a text in another encoding.
 
     Args:
-        text: decoded as UTF-8, with a replacement character for each damaged letter.
+        text: decoded, with a replacement character for each damaged letter.
     """
     ascii_letters = len(text.encode("ascii", "ignore"))
     others = len(text) - ascii_letters

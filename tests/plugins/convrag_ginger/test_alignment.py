@@ -48,6 +48,13 @@ def test_typography_is_no_difference() -> None:
         assert text[place.start : place.end] in ("It’s “hot”\u00a0– ﬁrst\tof all", "Straße")
 
 
+def test_soft_hyphens_are_no_difference() -> None:
+    text = "Der Donau\u00addampfer fährt am Sonn\u200btag."
+    place = Aligner(text, 1.0).align("Donaudampfer fährt am Sonntag")
+    assert place is not None
+    assert (place.start, place.end, place.match) == (4, len(text) - 1, "normalised")
+
+
 def test_a_word_is_not_found_inside_another() -> None:
     assert Aligner("training is in it", 0.9).align("in") == (12, 14, "exact")
 

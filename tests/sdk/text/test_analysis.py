@@ -42,6 +42,25 @@ def test_numbers_names_and_compounds_are_words() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Donau\u00addampfer Fahr\u200bplan Auf\u200clage \ufeffNote", "donaudampfer fahrplan auflage note"),
+        ("של\u200eום w\u2060rite", "שלום write"),
+        ("图\u200b书馆 葛\U000e0100城", "图书 书馆 葛城"),
+        ("oﬃce ﬁle", "office file"),
+        ("state‑of‑the‑art self‐made", "state-of-the-art self-made"),
+        ("10⁶ mended¹ 10⁻⁶ 2½ m² H₂O log₁₀5", "10 6 mended 1 10 −6 2 1 2 m2 h2o log10 5"),
+    ],
+)
+def test_a_word_is_one_word_whatever_is_not_seen_in_it(text: str, words: str) -> None:
+    assert split_words(text) == tuple(words.replace("−", "").split())
+
+
+def test_a_joiner_ends_a_part_of_a_persian_word() -> None:
+    assert split_words("می\u200cخواهم") == ("می", "خواهم")
+
+
 def test_scripts_without_spaces_have_a_word_for_each_two_characters() -> None:
     assert split_words("お茶は熱い") == ("お茶", "茶は", "は熱", "熱い")
 

@@ -26,3 +26,11 @@ def test_a_heading_is_not_quoted() -> None:
     passage = Passage("leave", "## Leave\n\nLeave is ten weeks.")
     (found,) = find_quotations("Leave is ten weeks. [1]", [passage])
     assert passage.text[found.spans[0].start :].startswith("Leave is ten weeks.")
+
+
+def test_quotations_have_no_soft_hyphens_and_keep_their_places() -> None:
+    passage = Passage("river", "It rains. Der Donau\u00addampfer fährt am Sonn\u200btag.")
+    answer = "Der Donaudampfer fährt am Sonntag. [1]"
+    (found,) = find_quotations(answer, [passage])
+    (span,) = found.spans
+    assert (span.start, span.end) == (10, len(passage.text))
