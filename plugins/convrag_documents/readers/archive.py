@@ -104,7 +104,8 @@ def _parse_xml(content: bytes, name: str) -> Element:
     """Parse XML. Expat itself refuses entities with which a line becomes gigabytes.
 
     Names lose their namespaces, since Office has two for each (transitional and strict); only
-    attributes that are references begin with "r:", since others have the same names.
+    attributes that are references begin with "r:", since others have the same names. Of contents
+    that Office writes in several ways, for old programs, the first stays.
 
     Raises:
         Unreadable: it is damaged.
@@ -116,6 +117,8 @@ def _parse_xml(content: bytes, name: str) -> Element:
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         element.attrib = {_strip_attribute(key): value for key, value in element.attrib.items()}
+    for alternatives in list(root.iter("AlternateContent")):
+        del alternatives[1:]
     return root
 
 

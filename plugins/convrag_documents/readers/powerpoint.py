@@ -5,6 +5,8 @@ from xml.etree.ElementTree import Element
 
 from convrag import Document
 from convrag_documents.readers.archive import Archive
+from convrag_documents.readers.formulas import format_formula
+from convrag_documents.readers.raised_text import Position, join_runs
 from convrag_documents.readers.tables import format_table
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
@@ -74,13 +76,34 @@ def _read_paragraphs(body: Element) -> list[str]:
     """Return the paragraphs of a text that are not blank, a line each."""
     lines = []
     for paragraph in body.iter("p"):
-        pieces = []
-        for element in paragraph.iter():
-            if element.tag == "t":
-                pieces.append(element.text or "")
-            elif element.tag == "br":
-                pieces.append(" ")
-        line = " ".join("".join(pieces).split())
+        line = " ".join(join_runs(_list_runs(paragraph)).split())
         if line:
             lines.append(line)
     return lines
+
+
+def _list_runs(paragraph: Element) -> list[tuple[str, Position]]:
+    """List the runs of a paragraph, each with its position, in the order of the text."""
+    runs: list[tuple[str, Position]] = []
+    waiting: list[tuple[Element, Position]] = [(paragraph, "")]
+    while waiting:
+        element, position = waiting.pop()
+        if element.tag == "t":
+            runs.append((element.text or "", position))
+        elif element.tag == "br":
+            runs.append((" ", ""))
+        elif element.tag == "oMath":
+            runs.append((format_formula(element), ""))
+        else:
+            here = _find_position(element) if element.tag in ("r", "fld") else position
+            waiting.extend((child, here) for child in reversed(element))
+    return runs
+
+
+def _find_position(run: Element) -> Position:
+    """Find whether a run is above or below the line: its baseline is in thousandths of a percent."""
+    properties = run.find("rPr")
+    baseline = "" if properties is None else properties.get("baseline", "")
+    if not baseline.strip("-0%"):
+        return ""
+    return "sub" if baseline.startswith("-") else "super"

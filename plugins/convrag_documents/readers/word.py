@@ -1,63 +1,105 @@
-"""Word files: paragraphs, lists and tables, with headings, and the pages that Word last saw."""
+"""Word files: paragraphs, lists and tables, with headings, and the pages that Word last saw.
+
+Text boxes are read where they are anchored; footnotes and endnotes follow the paragraph that refers
+to them.
+"""
 
 from collections.abc import Iterator, Mapping
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, SubElement
 
 from convrag import Document
 from convrag_documents.readers.archive import Archive
+from convrag_documents.readers.formulas import format_formula
+from convrag_documents.readers.raised_text import Position, join_runs, mark_reading
 from convrag_documents.readers.tables import format_table
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
 
-_LEFT_OUT = {"del", "moveFrom", "Fallback", "pPr", "rPr", "sectPr"}
-"""Tracked deletions, the second form of a drawing for old programs, and properties."""
+_LEFT_OUT = {"del", "moveFrom", "pPr", "rPr", "sectPr"}
+"""Tracked deletions, and properties."""
 
-_CONTAINERS = ("sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag")
+_CONTAINERS = (
+    *("sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"),
+    *("AlternateContent", "Choice", "Fallback"),
+)
 """Elements that have blocks in them."""
 
-_SIGNS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_SIGNS = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_POSITIONS: dict[str, Position] = {"superscript": "super", "subscript": "sub"}
+_BOX = "txbxContent"
+_NOTES = {"footnotes": "footnoteReference", "endnotes": "endnoteReference"}
+"""The parts of a file that have its notes, and the elements that refer to them."""
+
 _PAGE_BREAK = "lastRenderedPageBreak"
 _BODY_LEVEL = 9
 _TITLE_LEVEL = 0
 
 
 def read_docx(content: bytes) -> Iterator[Document]:
-    """Read a Word file, with its footnotes at the end.
-
-    A paragraph of the style Title is the title.
-    """
+    """Read a Word file. A paragraph of the style Title is the title."""
     archive = Archive(content)
     main = archive.find_main_part("word/document.xml")
     relations = archive.read_relations(main).values()
     members = {kind: name for kind, name in relations if name in archive}
-    body = archive.read_xml(main).find("body")
+    document = archive.read_xml(main)
+    body = document.find("body")
     if body is None:
         raise Unreadable("this is no text of Word")
     builder = TextBuilder()
     levels: dict[str, int] = {}
+    positions: dict[str, str] = {}
     if "styles" in members:
-        levels = _read_levels(archive.read_xml(members["styles"]))
-    has_pages = body.find(f".//{_PAGE_BREAK}") is not None
-    _Body(builder, levels, has_pages=has_pages).add(body)
-    for kind in ("footnotes", "endnotes"):
+        styles = archive.read_xml(members["styles"])
+        levels = _read_levels(styles)
+        positions = _read_style_positions(styles)
+    notes: dict[tuple[str, str], Element] = {}
+    for kind, reference in _NOTES.items():
         if kind in members:
-            _add_notes(builder, archive.read_xml(members[kind]))
+            part = archive.read_xml(members[kind])
+            notes |= _list_notes(part, reference)
+    for root in (body, *notes.values()):
+        _apply_styles(root, positions)
+    has_pages = body.find(f".//{_PAGE_BREAK}") is not None
+    reader = _Body(builder, levels, notes, has_pages=has_pages)
+    reader.add(body)
+    reader.add_other_notes()
     yield builder.build()
 
 
-def _add_notes(builder: TextBuilder, notes: Element) -> None:
-    for note in notes:
+def _list_notes(part: Element, reference: str) -> dict[tuple[str, str], Element]:
+    """List notes: (the element that refers to them, id) -> note."""
+    notes = {}
+    for number, note in enumerate(part):
         is_separator = note.get("type") is not None  # a line between the text and the notes
         if not is_separator:
-            builder.add(_read_text(note))
+            notes[reference, note.get("id", f"without id {number}")] = note
+    return notes
 
 
 class _Body:
-    """Adds the blocks of a body."""
+    """Adds the blocks of a body.
 
-    def __init__(self, builder: TextBuilder, levels: Mapping[str, int], *, has_pages: bool) -> None:
+    Args:
+        builder: of the document.
+        levels: of the styles that are headings.
+        notes: (the element that refers to a note, id) -> note.
+        has_pages: whether Word saved where pages begin.
+    """
+
+    def __init__(
+        self,
+        builder: TextBuilder,
+        levels: Mapping[str, int],
+        notes: dict[tuple[str, str], Element],
+        *,
+        has_pages: bool,
+    ) -> None:
         self._builder = builder
         self._levels = levels
+        self._notes = notes
+        """The notes that were not added yet."""
+        self._noted: list[Element] = []
+        """The notes that follow the block or the list that is being read."""
         self._items: list[str] = []
         """The items of the list that is being read."""
         self._has_pages = has_pages
@@ -69,7 +111,7 @@ class _Body:
         waiting = list(reversed(body))
         while waiting:
             block = waiting.pop()
-            if block.tag == "p":
+            if block.tag in ("p", "oMathPara"):
                 self._add_paragraph(block)
             elif block.tag == "tbl":
                 self._add_table(block)
@@ -84,6 +126,7 @@ class _Body:
             cells = row.findall("./tc") + row.findall("./sdt//tc")
             rows.append([_read_text(cell) for cell in cells])
         self._builder.add(format_table(rows))
+        self._note(table)
         self._turn_pages(table)
 
     def _add_paragraph(self, paragraph: Element) -> None:
@@ -94,7 +137,12 @@ class _Body:
         begins_page = self._has_pages and _begins_page(paragraph)
         if begins_page:
             self._turn_pages(paragraph)
-        self._add_text(_read_text(paragraph), level, is_item=is_item)
+        for part in _read_parts(paragraph, boxes=True):
+            if isinstance(part, str):
+                self._add_text(part, level, is_item=is_item)
+            else:
+                self.add(part)
+        self._note(paragraph)
         if not begins_page:
             self._turn_pages(paragraph)
 
@@ -119,9 +167,26 @@ class _Body:
         for _ in range(breaks):
             self._builder.begin_page()
 
+    def add_other_notes(self) -> None:
+        """Add the notes that no paragraph refers to."""
+        self._noted += self._notes.values()
+        self._notes.clear()
+        self._end_list()
+
+    def _note(self, block: Element) -> None:
+        """Find the notes that a block refers to."""
+        for element in _walk_tree(block):
+            if element.tag in _NOTES.values():
+                note = self._notes.pop((element.tag, element.get("id", "")), None)
+                if note is not None:
+                    self._noted.append(note)
+
     def _end_list(self) -> None:
         self._builder.add("\n".join(self._items))
         self._items = []
+        for note in self._noted:
+            self._builder.add(_read_text(note))
+        self._noted = []
 
     def _find_level(self, paragraph: Element) -> int:
         """Find the level of a heading, or that of the body."""
@@ -196,17 +261,79 @@ def _begins_page(paragraph: Element) -> bool:
     return False
 
 
+def _read_style_positions(styles: Element) -> dict[str, str]:
+    """Read the styles of letters that are above or below the line: id -> position."""
+    positions = {}
+    for style in styles.iter("style"):
+        position = style.find("rPr/vertAlign")
+        if position is not None and style.get("type") == "character":
+            positions[style.get("styleId", "")] = position.get("val", "")
+    return positions
+
+
+def _apply_styles(root: Element, positions: Mapping[str, str]) -> None:
+    """Give the runs of these styles their position, as if each had it itself."""
+    for properties in root.iter("rPr"):
+        style = properties.find("rStyle")
+        own = properties.find("vertAlign")
+        position = "" if style is None else positions.get(style.get("val", ""), "")
+        if position and own is None:
+            SubElement(properties, "vertAlign", {"val": position})
+
+
 def _read_text(block: Element) -> str:
     """Return the text of a paragraph, or of several, with a line break between them."""
-    pieces = []
-    for element in _walk_tree(block):
-        if element.tag == "t":
-            pieces.append(element.text or "")
-        elif element.tag == "p" and pieces:
-            pieces.append("\n")
+    return "".join(part for part in _read_parts(block) if isinstance(part, str))
+
+
+def _read_parts(block: Element, *, boxes: bool = False) -> list[str | Element]:
+    """Return the text of a paragraph, or of several, with a line break between them.
+
+    Args:
+        block: the paragraph, or an element with several.
+        boxes: whether text boxes are elements of their own, between the texts before and after.
+    """
+    parts: list[str | Element] = []
+    runs: list[tuple[str, Position]] = []
+    position: Position = ""
+    waiting: list[Element | Position] = [block]
+    while waiting:
+        element = waiting.pop()
+        if isinstance(element, str):  # a run ends
+            position = element
+        elif element.tag == "t":
+            runs.append((element.text or "", position))
         elif element.tag in _SIGNS:
-            pieces.append(_SIGNS[element.tag])
-    return "".join(pieces)
+            runs.append((_SIGNS[element.tag], ""))
+        elif element.tag == "oMath":
+            runs.append((format_formula(element), ""))
+        elif element.tag == "ruby":
+            runs.append((_read_ruby(element), ""))
+        elif element.tag == _BOX and boxes:
+            parts += [join_runs(runs), element]
+            runs = []
+        elif element.tag not in _LEFT_OUT:
+            if element.tag in ("p", _BOX) and runs:
+                runs.append(("\n", ""))
+            if element.tag == "r":
+                waiting.append(position)
+                position = _find_position(element)
+            if element.tag == _BOX:
+                waiting.append(Element("br"))
+            waiting.extend(reversed(element))
+    return [*parts, join_runs(runs)]
+
+
+def _find_position(run: Element) -> Position:
+    alignment = run.find("rPr/vertAlign")
+    return "" if alignment is None else _POSITIONS.get(alignment.get("val", ""), "")
+
+
+def _read_ruby(ruby: Element) -> str:
+    """Return characters, and their reading marked after them."""
+    base = "".join(_read_text(each) for each in ruby.findall("rubyBase"))
+    reading = "".join(_read_text(each) for each in ruby.findall("rt"))
+    return base + mark_reading(reading)
 
 
 def _walk_tree(root: Element) -> Iterator[Element]:
