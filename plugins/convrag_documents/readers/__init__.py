@@ -20,10 +20,12 @@ What they use:
 
 * `encoding`: turns bytes into text.
 * `markdown_comments`: removes the comments of Markdown.
+* `markdown_signs`: reads entities, attributes and other signs of Markdown.
 * `markdown_lines`: patterns of the lines of Markdown.
 * `wrapped_lines`: joins lines that were broken within a sentence.
 * `tables`: writes the rows of tables.
 * `text_builder`: puts the text of a document together.
+* `rtf_tokens`: the tokens of RTF.
 * `raised_text`: writes exponents, indices and the readings of characters.
 * `formulas`: writes formulas in a line.
 * `tidy_text`: removes soft hyphens and the like from a document.

@@ -1,7 +1,8 @@
 """Markdown, with its headings.
 
 The text stays as it is in the file, with these exceptions: line breaks within paragraphs become
-spaces, and badges (images that are links), comments and front matter are left out.
+spaces, entities become letters, and badges (images that are links), comments, attributes and front
+matter are left out.
 """
 
 import re
@@ -15,9 +16,18 @@ from convrag.sdk.types import Heading
 from convrag_documents.readers.encoding import decode
 from convrag_documents.readers.markdown_comments import remove_comments
 from convrag_documents.readers.markdown_lines import BLOCK, HEADING
+from convrag_documents.readers.markdown_signs import (
+    read_heading_signs,
+    remove_attributes,
+    remove_unseen_comments,
+    simplify_signs,
+)
 
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_RAW = re.compile(r" {0,3}<(pre|script|style|textarea)(?=[\s>]|$)", re.IGNORECASE)
+"""The beginning of a block of HTML in which nothing is Markdown."""
+
 _HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\n(.{0,100000}?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
@@ -35,7 +45,8 @@ def read_markdown(content: bytes) -> Iterator[Document]:
         end = "." if description[-1].isalnum() else ""
         text = f"{description}{end}\n\n{text.lstrip()}"
     joined, headings = parse_markdown(text)
-    yield Document("", joined, title=_get_line(fields, "title"), headings=tuple(headings))
+    document = Document("", joined, title=_get_line(fields, "title"), headings=tuple(headings))
+    yield simplify_signs(document)
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
@@ -79,7 +90,7 @@ def parse_markdown(text: str) -> tuple[str, list[Heading]]:
 
     Comments are left out. The places of the headings are those in the text that is returned.
     """
-    parser = _Parser(remove_comments(text))
+    parser = _Parser(remove_unseen_comments(remove_comments(text)))
     parser.parse()
     return "".join(parser.joined), parser.headings
 
@@ -100,6 +111,8 @@ class _Parser:
         """The place of the line that is being read."""
         self._fence = ""
         """The fence of the code that is being read; empty outside of code."""
+        self._raw_end = ""
+        """The end of the block of HTML that is being read; empty outside of one."""
         self._in_paragraph = False
         """Whether the last line was part of a paragraph, so that this one may continue it."""
         self._paragraph_start = 0
@@ -109,6 +122,8 @@ class _Parser:
         for line in self._text.split("\n"):
             if self._fence:
                 self._read_code(line)
+            elif self._raw_end:
+                self._read_raw(line)
             elif line[:1].isalpha():  # most lines: they begin no block
                 self._read_text(line, continues=self._in_paragraph)
                 self._in_paragraph = True
@@ -123,12 +138,22 @@ class _Parser:
         if fence and fence[1].startswith(self._fence) and not has_info:
             self._fence = ""
 
+    def _read_raw(self, line: str) -> None:
+        self._append(line)
+        if self._raw_end in line.lower():
+            self._raw_end = ""
+
     def _read_other(self, line: str) -> None:
         """Read a line that may begin a block."""
         fence = _FENCE.match(line)
         heading = HEADING.match(line)
         underline = _UNDERLINE.match(line)
-        if fence:
+        raw = _RAW.match(line)
+        if raw:
+            self._raw_end = f"</{raw[1].lower()}>"
+            self._in_paragraph = False
+            self._read_raw(line)
+        elif fence:
             self._append(line)
             self._fence = fence[1]
             self._in_paragraph = False
@@ -170,10 +195,11 @@ def _begins_paragraph(line: str) -> bool:
 
 
 def _clean_heading(heading: str) -> str:
-    """Return the text of a heading without closing signs, links and emphasis."""
-    text = heading.strip()
+    """Return the text of a heading without closing signs, attributes, links and emphasis."""
+    text = remove_attributes(heading.strip())
     unclosed = text.rstrip("#")
     has_closing_signs = unclosed[-1:] in ("", " ", "\t")
     if has_closing_signs:
         text = unclosed
-    return _EMPHASIS.sub("", _LINK.sub(r"\1", text)).strip()
+    seen = read_heading_signs(_LINK.sub(r"\1", text))
+    return " ".join(_EMPHASIS.sub("", seen).split())

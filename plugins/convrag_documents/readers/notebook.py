@@ -7,6 +7,7 @@ from convrag import Document
 from convrag.sdk.data.strict_json import parse_json
 from convrag_documents.readers.encoding import decode
 from convrag_documents.readers.markdown import parse_markdown
+from convrag_documents.readers.markdown_signs import simplify_signs
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
 
@@ -25,7 +26,7 @@ def read_notebook(content: bytes) -> Iterator[Document]:
             builder.add(joined, headings)
         elif text.strip():
             builder.add(f"```\n{text.strip()}\n```")
-    yield builder.build()
+    yield simplify_signs(builder.build())
 
 
 def _list_cells(notebook: Any) -> list[dict[str, Any]]:

@@ -101,7 +101,7 @@ def _list_runs(paragraph: Element) -> list[tuple[str, Position]]:
 
 
 def _find_position(run: Element) -> Position:
-    """Find whether a run is above or below the line: its baseline is in thousandths of a percent."""
+    """Find whether a run is above or below the line, by its baseline, in 1/1000 of a percent."""
     properties = run.find("rPr")
     baseline = "" if properties is None else properties.get("baseline", "")
     if not baseline.strip("-0%"):
