@@ -28,15 +28,16 @@ _ATTRIBUTE = (
     r"(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s{}\"']{1,200}))"
 )
 _ATTRIBUTES = rf"{{:?[ \t]*{_ATTRIBUTE}(?:[ \t]+{_ATTRIBUTE})*[ \t]*}}"
-_HEADING_ATTRIBUTES = re.compile(rf"[ \t]*(?:{_ATTRIBUTES}|{{-}})(?=[ \t]*#*[ \t]*$)")
+_BLANKS = r"(?<![ \t])[ \t]*+"
+_HEADING_ATTRIBUTES = re.compile(rf"{_BLANKS}(?:{_ATTRIBUTES}|{{-}})(?=[ \t]*#*[ \t]*$)")
 _ENTITY = r"&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});"
 
 _SIGN = re.compile(
     rf"{_CODE}"
     rf"|(?P<entity>{_ENTITY})"
     r"|<(?P<script>su[pb])>(?P<moved>[^<>\n]{1,20})</(?P=script)>"
-    rf"|(?P<attributes>(?<=[)\]*_`]){_ATTRIBUTES}|[ \t]*{{:[ \t]*(?:toc|no_toc)?[ \t]*}}"
-    rf"|[ \t]*(?={{:){_ATTRIBUTES})",
+    rf"|(?P<attributes>(?<=[)\]*_`]){_ATTRIBUTES}"
+    rf"|{_BLANKS}(?={{:)(?:{_ATTRIBUTES}|{{:[ \t]*(?:toc|no_toc)?[ \t]*}}))",
     re.MULTILINE,
 )
 
@@ -50,7 +51,7 @@ _COMMENT = re.compile(
 )
 
 _HEADING_SIGN = re.compile(
-    r"(?P<ticks>`+)(?P<code>.+?)(?P=ticks)(?!`)"
+    r"(?P<ticks>`++)(?P<code>.{1,500}?)(?P=ticks)(?!`)"
     rf"|(?P<entity>{_ENTITY})"
     r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|</?[A-Za-z][A-Za-z\d-]{0,30}(?:\s[^<>]{0,500})?/?>"

@@ -399,10 +399,11 @@ class _RtfReader:
         if word == "ud":
             group.kind = "text"
             return True
-        is_unknown = group.starred and word not in _STARRED_TEXT
-        is_left_out = word in _LEFT_OUT and not (word == "do" and group.starred)
-        if is_unknown and group.kind not in ("fonts", "styles"):
-            is_left_out = True
+        is_starred = group.starred
+        group.starred = False  # only the word after the star is meant
+        is_left_out = word in _LEFT_OUT
+        if is_starred and group.kind not in ("fonts", "styles"):
+            is_left_out = word not in _STARRED_TEXT
         if is_left_out:
             group.kind = "skipped"
         return is_left_out

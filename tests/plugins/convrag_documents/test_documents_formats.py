@@ -525,7 +525,7 @@ class TestOthers:
     def test_rich_text(self):
         assert (
             read("a.rtf", rb"{\rtf1\ansi\ansicpg1252 Gr\'fc\'dfe.\par {\b Two}.}").text
-            == "Grüße.\nTwo."
+            == "Grüße.\n\nTwo."
         )
         assert refusal("a.rtf", "nothing") == "this is no RTF"
 
