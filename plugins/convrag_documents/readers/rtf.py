@@ -170,7 +170,7 @@ class _Flow:
     def end_row(self) -> None:
         """End a row of a table."""
         if self._cells:
-            self._end_list()
+            self._end_items()
             self._rows.append(self._cells)
         self._cells = []
 
