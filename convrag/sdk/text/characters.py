@@ -21,6 +21,8 @@ _IGNORED = re.compile(
 
 _HYPHENS = re.compile("[\u2010\u2011]")
 
+_RAISED_NUMBER = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉¼½¾⅐-⅞]")
+
 _SEPARATE_NUMBER = re.compile(
     r"(?:(?<=\d)|(?<=[^\W\d_]{3}))(?=[⁰¹²³⁴⁵⁶⁷⁸⁹])"  # 10⁶, and the number of a note
     r"|(?<=\d)(?=[⁻₀₁₂₃₄₅₆₇₈₉¼½¾⅐-⅞])"  # 10⁻⁶, 2½
@@ -62,5 +64,6 @@ def simplify_characters(text: str) -> str:
         >>> simplify_characters("Fahr\u200bplan, 10⁶ m²")
         'Fahrplan, 10 ⁶ m²'
     """
-    joined = _IGNORED.sub("", text)
-    return _SEPARATE_NUMBER.sub(" ", _HYPHENS.sub("-", joined))
+    joined = _HYPHENS.sub("-", _IGNORED.sub("", text))
+    has_number = _RAISED_NUMBER.search(joined) is not None
+    return _SEPARATE_NUMBER.sub(" ", joined) if has_number else joined
