@@ -1,4 +1,4 @@
-"""Characters that a reader does not see as letters of their own: soft hyphens, raised digits.
+r"""Characters that a reader does not see as letters of their own: soft hyphens, raised digits.
 
 "Donau\u00addampfer" and "Fahr\u200bplan" are one word each; "10⁶" is not 106.
 """
@@ -21,7 +21,11 @@ _IGNORED = re.compile(
 
 _HYPHENS = re.compile("[\u2010\u2011]")
 
-_RAISED_NUMBER = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉¼½¾⅐-⅞]")
+_UNUSUAL = re.compile(
+    r"[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u2011\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    r"\ufff9-\ufffb\U000e0000-\U000e0fff⁰¹²³⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉¼½¾⅐-⅞]"
+)
+"""A character that the functions of this module may replace; most texts have none."""
 
 _SEPARATE_NUMBER = re.compile(
     r"(?:(?<=\d)|(?<=[^\W\d_]{3}))(?=[⁰¹²³⁴⁵⁶⁷⁸⁹])"  # 10⁶, and the number of a note
@@ -31,7 +35,7 @@ _SEPARATE_NUMBER = re.compile(
 
 
 def find_invisible(text: str) -> list[tuple[int, int]]:
-    """Find the spans of characters that show nothing: soft hyphens, spaces without width.
+    r"""Find the spans of characters that show nothing: soft hyphens, spaces without width.
 
     Joiners that change the shape of letters (Persian, Indic scripts) or of emoji are not among
     them, nor are the marks of writing from right to left.
@@ -40,21 +44,23 @@ def find_invisible(text: str) -> list[tuple[int, int]]:
         >>> find_invisible("Donau\u00addampfer")
         [(5, 6)]
     """
+    if _UNUSUAL.search(text) is None:
+        return []
     return [found.span() for found in _INVISIBLE.finditer(text)]
 
 
 def remove_invisible(text: str) -> str:
-    """Remove the characters that `find_invisible` finds.
+    r"""Remove the characters that `find_invisible` finds.
 
     Example:
         >>> remove_invisible("Donau\u00addampfer")
         'Donaudampfer'
     """
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    return text if _UNUSUAL.search(text) is None else _INVISIBLE.sub("", text)
 
 
 def simplify_characters(text: str) -> str:
-    """Prepare a text for being split into words, before compatibility forms become letters (NFKC).
+    r"""Prepare a text for being split into words, before compatibility forms become letters (NFKC).
 
     Characters within words that are no letters are removed, marks of writing direction and
     selectors of variants among them; hyphens become "-"; and a raised or lowered number is set
@@ -64,6 +70,7 @@ def simplify_characters(text: str) -> str:
         >>> simplify_characters("Fahr\u200bplan, 10⁶ m²")
         'Fahrplan, 10 ⁶ m²'
     """
+    if _UNUSUAL.search(text) is None:
+        return text
     joined = _HYPHENS.sub("-", _IGNORED.sub("", text))
-    has_number = _RAISED_NUMBER.search(joined) is not None
-    return _SEPARATE_NUMBER.sub(" ", joined) if has_number else joined
+    return _SEPARATE_NUMBER.sub(" ", joined)

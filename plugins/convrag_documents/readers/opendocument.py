@@ -22,6 +22,7 @@ _BLOCKS = {"p", "h", "list", "table"}
 _POSITION = "position"
 """The attribute in which a run has its position, as one of `Position`."""
 
+_POSITIONS: dict[str, Position] = {"super": "super", "sub": "sub"}
 _HIGHEST = 1
 _LOWEST = 9
 """Levels of headings."""
@@ -199,8 +200,7 @@ def _list_pieces(
         position: of the element.
         begun: whether there is text before it.
     """
-    own = element.get(_POSITION)
-    here: Position = own if own in ("super", "sub") else position
+    here = _POSITIONS.get(element.get(_POSITION, ""), position)
     pieces: list[tuple[Element | str, Position]] = []
     if element.tag in ("p", "h") and begun:
         pieces.append(("\n", ""))

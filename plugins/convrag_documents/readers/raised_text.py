@@ -110,7 +110,7 @@ def join_runs(runs: Iterable[tuple[str, Position]]) -> str:
 
 def mark_reading(reading: str) -> str:
     """Mark the reading of the characters before it (ruby, furigana) for `place_readings`."""
-    line = " ".join(reading.split())
+    line = " ".join(_remove_marks(reading).split())
     return f"{_READING_START}{line}{_READING_END}" if line else ""
 
 
@@ -129,4 +129,9 @@ def place_readings(text: str) -> str:
         reading = "".join(_READING.findall(found[0]))
         return f"{word}（{reading}）" if word else f" ({reading})"
 
-    return _READINGS.sub(place, text)
+    return _remove_marks(_READINGS.sub(place, text))
+
+
+def _remove_marks(text: str) -> str:
+    """Remove marks of readings, which damaged text may have one by one."""
+    return text.replace(_READING_START, "").replace(_READING_END, "")

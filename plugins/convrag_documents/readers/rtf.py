@@ -63,6 +63,9 @@ _BODY = 0
 """The level of text that is not a heading."""
 
 _LOWEST = 9
+_GROUPS_OF_TEXT = 2
+"""The group of the file, and the one around it: they are no note, whatever they say."""
+
 _DEEPEST = 1_000
 """Groups within each other that are read; Word needs less than a hundred."""
 
@@ -316,10 +319,10 @@ class _RtfReader:
         return self._groups[-1]
 
     def _close_group(self) -> None:
-        group = self._group
         self._skip = 0
-        if len(self._groups) > 1:
-            self._groups.pop()
+        if len(self._groups) == 1:  # a brace too many
+            return
+        group = self._groups.pop()
         if group.kind == "styles":
             self._end_style()
         if group.opens is None:
@@ -386,7 +389,8 @@ class _RtfReader:
         if group.kind == "skipped" and word != "ud":
             return True
         opened = _APART.get(word)
-        if opened is not None:
+        is_text = len(self._groups) <= _GROUPS_OF_TEXT or group.opens is not None
+        if opened is not None and not is_text:
             group.kind = group.opens = opened
             group.flow = _Flow()
             group.in_table = False

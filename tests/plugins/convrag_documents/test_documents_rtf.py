@@ -35,6 +35,7 @@ def read(content: bytes) -> Document:
         (rb"\uc2\u8364 ab!\uc1\u-10179 ?\u-8704 ?{\upr{no}{\*\ud{yes}}}", "€!😀yes"),
         (rb"\{a\}\\ \ldblquote b\rdblquote\emdash c\line d", "{a}\\ “b”—c\nd"),
         (rb"cut {\b off", "cut off"),
+        (rb"a\footnote b\par\footnote c} {\footnote\footnote d}", "ab\n\nc d"),  # damaged
     ],
 )  # fmt: skip
 def test_what_is_read(content: bytes, text: str) -> None:
