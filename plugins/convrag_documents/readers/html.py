@@ -258,7 +258,7 @@ class _PageText:
         if start > len(self._line):  # a block within it has ended the line
             return
         text = "".join(self._line[start:])
-        before = "".join(self._line[:start][-_PIECES_BEFORE:])
+        before = "".join(self._line[max(0, start - _PIECES_BEFORE) : start])
         del self._line[start:]
         if tag == "sup":
             self._line.append(raise_text(text, before))

@@ -1,5 +1,7 @@
 """Pages as browsers show them: titles, main parts, formulas, hidden parts, encodings."""
 
+import time
+
 import pytest
 
 from convrag.api.documents import Document
@@ -158,6 +160,24 @@ def test_a_damaged_letter_does_not_hide_the_declared_encoding() -> None:
     text = "これは日本語の文章です。" * 5
     page = b"<meta charset=shift_jis><p>" + text.encode("cp932") + b"\xff<p>x"
     assert read(page).text.startswith(text)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "x<sup>2</sup>" * 80_000,
+        "<ruby>x<rt>y</rt></ruby>" * 40_000,
+        "<i aria-hidden=true>x</i>" * 40_000 + "<math><mi>y</math>",
+        "<a href='#x'>#</a>" * 50_000,
+        "<svg><title>x</title></svg>" * 30_000,
+        "<main></main>" * 50_000,
+    ],
+    ids=["raised", "readings", "hidden", "links", "titles", "main parts"],
+)
+def test_pages_take_linear_time(page: str) -> None:
+    start = time.process_time()
+    read(page)
+    assert time.process_time() - start < 10
 
 
 def test_an_epub_is_read_as_pages_are() -> None:

@@ -45,7 +45,10 @@ def test_numbers_names_and_compounds_are_words() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Donau\u00addampfer Fahr\u200bplan Auf\u200clage \ufeffNote", "donaudampfer fahrplan auflage note"),
+        (
+            "Donau\u00addampfer Fahr\u200bplan Auf\u200clage \ufeffNote",
+            "donaudampfer fahrplan auflage note",
+        ),
         ("של\u200eום w\u2060rite", "שלום write"),
         ("图\u200b书馆 葛\U000e0100城", "图书 书馆 葛城"),
         ("oﬃce ﬁle", "office file"),
