@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from convrag import Document
 from convrag.sdk.output.library_logs import limit_logs
 from convrag.sdk.types import Heading
-from convrag_documents.readers.ruled_tables import RuledTables, read_page
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.readers.wrapped_lines import join_wrapped_lines
 from convrag_documents.unreadable import Unreadable
@@ -75,19 +74,15 @@ def _decrypt(reader: PdfReader) -> None:
 
 def _add_pages(builder: TextBuilder, reader: PdfReader) -> _Failures:
     failures = _Failures([], [])
-    tables = RuledTables()
     for number, page in enumerate(reader.pages, 1):
         builder.begin_page()
         try:
-            parts = read_page(page)
+            text = page.extract_text()
         except Exception as error:
             failures.damaged.append(f"page {number}: {type(error).__name__}: {error}")
             continue
-        for part in parts:
-            text = _mend_lines(part) if isinstance(part, str) else tables.format(part, number)
-            builder.add(text)
-        has_text = any(not isinstance(part, str) or part.strip() for part in parts)
-        if not has_text and _has_pictures(page):
+        builder.add(_mend_lines(text))
+        if not text.strip() and _has_pictures(page):
             failures.scanned.append(str(number))
     return failures
 
