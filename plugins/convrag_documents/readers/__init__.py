@@ -7,7 +7,7 @@
 * `html`: web pages, with their headings, without navigation.
 * `epub`: books.
 * `mail`: mails.
-* `pdf`: PDF, with its bookmarks as headings.
+* `pdf`: PDF, with its bookmarks as headings, and the values of forms.
 * `word`: Word files.
 * `powerpoint`: PowerPoint files.
 * `opendocument`: OpenDocument texts.
@@ -23,12 +23,20 @@ What they use:
 * `markdown_signs`: reads entities, attributes and other signs of Markdown.
 * `markdown_lines`: patterns of the lines of Markdown.
 * `wrapped_lines`: joins lines that were broken within a sentence.
-* `tables`: writes the rows of tables.
+* `tables`: writes the rows of tables, with the names of their columns.
+* `merged_cells`: lays out the cells of a table, also those that span rows and columns.
+* `word_tables`, `html_tables`, `markdown_tables`, `sheet_tables`: read the tables of these formats.
+* `ruled_tables`: finds tables in a PDF by the lines around their cells.
 * `text_builder`: puts the text of a document together.
 * `rtf_tokens`: the tokens of RTF.
 * `raised_text`: writes exponents, indices and the readings of characters.
 * `formulas`: writes formulas in a line.
 * `tidy_text`: removes soft hyphens and the like from a document.
+* `pdf_lines`: the lines of a page of a PDF, with their places.
+* `pdf_order`: brings the lines of a page into reading order.
+* `pdf_text`: joins the lines of a page, and words that were broken.
+* `pdf_bookmarks`: finds the headings of bookmarks.
+* `pdf_forms`: reads form fields.
 * `archive`: unpacks zip files within bounds, and parses the XML in them.
 """
 

@@ -11,13 +11,14 @@ from xml.etree.ElementTree import Element, SubElement
 from convrag import Document
 from convrag_documents.readers.encoding import decode, decode_declared
 from convrag_documents.readers.formulas import format_formula
+from convrag_documents.readers.html_tables import LAYOUT_PARTS, is_data_table, read_table
 from convrag_documents.readers.raised_text import (
     lower_text,
     mark_reading,
     place_readings,
     raise_text,
 )
-from convrag_documents.readers.tables import CELL_BORDER
+from convrag_documents.readers.tables import CELL_BORDER, format_table
 from convrag_documents.readers.text_builder import TextBuilder
 
 if TYPE_CHECKING:
@@ -53,8 +54,11 @@ _TERM_END = ": "
 """The text between a term and its definition, in one line: "--help: Print what there is"."""
 
 _LONGEST_TERM = 100
-_LAYOUT_PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
-"""Elements that make a cell of a table a part of the page's layout, instead of a value in a row."""
+_DEEPEST_TABLE = 10
+"""Tables within each other; those further down are text of the cell around them."""
+
+_DEEPEST_LAYOUT = 30
+"""Tables of the layout within each other; those further down are not looked at for data."""
 
 _CODE = re.compile(
     r"code|highlight|listing|literal|screen|source|console|terminal|lang", re.IGNORECASE
@@ -126,6 +130,18 @@ def _is_within(node: LexborNode, name: str) -> bool:
     return above is not None
 
 
+def format_data_table(html: str) -> str:
+    """Write a table of HTML within another format; empty if it is not one of data."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    table = LexborHTMLParser(html).css_first("table")
+    if table is None or not is_data_table(table):
+        return ""
+    builder = TextBuilder()
+    _PageText(builder).add(table)
+    return builder.build().text
+
+
 def _decode_page(content: bytes) -> str:
     """Decode a page as UTF-8, in the encoding that it declares, or as any other text."""
     declared = _DECLARED.search(_COMMENT.sub(b"", content[:_DECLARED_WITHIN]))
@@ -143,13 +159,19 @@ class _PageText:
     """Goes through the elements of a page, and adds a block of text where one ends.
 
     Args:
-        builder: of the document.
+        builder: to add the blocks to.
+        depth: the number of tables around the elements.
         scripted: whether the page is as a browser with scripts shows it, without `noscript`.
     """
 
-    def __init__(self, builder: TextBuilder, *, scripted: bool = True) -> None:
+    def __init__(self, builder: TextBuilder, depth: int = 0, *, scripted: bool = True) -> None:
         self._builder = builder
         self._scripted = scripted
+        self._depth = depth
+        self._layout_depth = 0
+        """The number of tables of the layout around the element that is being read."""
+        self._tables: list[str] = []
+        """The lines of the tables in the cell that is being read."""
         self._line: list[str] = []
         """The pieces of the line that is being read."""
         self._block: list[str] = []
@@ -167,7 +189,12 @@ class _PageText:
         """Pages within the page, which must live as long as their nodes are read."""
 
     def add(self, root: LexborNode) -> None:
-        """Add all that is within an element. No recursion: pages may nest thousands deep."""
+        """Add all that is within an element."""
+        self._read(root)
+        self._end_block()
+
+    def _read(self, root: LexborNode) -> None:
+        """Read all that is within an element. No recursion: pages may nest thousands deep."""
         waiting = [(root, False)]
         while waiting:
             node, is_end = waiting.pop()
@@ -179,7 +206,6 @@ class _PageText:
                 waiting += [(child, False) for child in reversed(_list_children(node))]
             elif _holds_page(node):
                 waiting += [(child, False) for child in reversed(self._open_page(node))]
-        self._end_block()
 
     def _open_page(self, node: LexborNode) -> list[LexborNode]:
         """Parse the page within an inline frame, or the shadow tree of an element."""
@@ -200,11 +226,15 @@ class _PageText:
             self._line.append(node.text_content or "")
             return False
         tag = node.tag or ""
+        if tag == "table":
+            self._layout_depth += 1
         if tag == "math":
             self._line.append(format_formula(_copy_formula(node)))
             return False
         is_alternative = tag == "noscript" and not self._scripted
         if _is_left_out(node) and not is_alternative:
+            return False
+        if tag == "table" and self._add_data_table(node):
             return False
         if tag in _RAISED:
             self._raised.append(len(self._line))
@@ -212,7 +242,7 @@ class _PageText:
             if tag in _BLOCKS or tag in _LINES or tag in _LEVELS or tag == "br":
                 self._line.append(" ")
         elif self._cell is not None:
-            if tag in _BLOCKS or tag in _LINES or tag == "br":
+            if tag in _BLOCKS or tag in _LINES or tag in _CELLS or tag == "br":
                 self._line.append(" ")
         elif tag in _CELLS:
             self._begin_cell(node)
@@ -232,6 +262,8 @@ class _PageText:
     def _leave(self, node: LexborNode) -> None:
         """Read the end of a node."""
         tag = node.tag or ""
+        if tag == "table":
+            self._layout_depth -= 1
         if tag in _RAISED and self._raised:
             self._end_raised(tag, self._raised.pop())
         elif self._cell is not None:
@@ -267,10 +299,33 @@ class _PageText:
         else:
             self._line.append(mark_reading(text))
 
+    def _add_data_table(self, node: LexborNode) -> bool:
+        """Add a table, unless it is a part of the page's layout, and return whether it was one."""
+        if self._depth >= _DEEPEST_TABLE or self._layout_depth > _DEEPEST_LAYOUT:
+            return False
+        if not is_data_table(node):
+            return False
+        table = read_table(node, self._read_cell)
+        text = format_table(table.rows, table.caption)
+        if self._cell is not None:
+            self._line.append(" ")
+            self._tables += text.splitlines()
+        else:
+            self._end_block()
+            self._builder.add(text)
+        return True
+
+    def _read_cell(self, node: LexborNode) -> tuple[str, tuple[str, ...]]:
+        """Read the text of a cell, or of a caption, and the tables in it, as lines."""
+        page = _PageText(TextBuilder(), self._depth + 1, scripted=self._scripted)
+        page._cell = node.mem_id
+        page._read(node)
+        return place_readings("".join(page._line)), tuple(page._tables)
+
     def _begin_cell(self, node: LexborNode) -> None:
         if "".join(self._line).strip():
             self._line.append(CELL_BORDER)
-        is_value = node.css_first(_LAYOUT_PARTS) is None
+        is_value = node.css_first(LAYOUT_PARTS) is None
         self._cell = node.mem_id if is_value else None
 
     def _begin_block(self, tag: str) -> None:

@@ -1,8 +1,8 @@
 """Markdown, with its headings.
 
 The text stays as it is in the file, with these exceptions: line breaks within paragraphs become
-spaces, entities become letters, and badges (images that are links), comments, attributes and front
-matter are left out.
+spaces, entities become letters, the rows of tables have the names of their columns, and badges
+(images that are links), comments, attributes and front matter are left out.
 """
 
 import re
@@ -22,6 +22,7 @@ from convrag_documents.readers.markdown_signs import (
     remove_unseen_comments,
     simplify_signs,
 )
+from convrag_documents.readers.markdown_tables import TableFinder
 
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -116,10 +117,23 @@ class _Parser:
         self._in_paragraph = False
         """Whether the last line was part of a paragraph, so that this one may continue it."""
         self._paragraph_start = 0
+        self._shift = 0
+        """The length that tables have gained as text, up to the line that is being read."""
 
     def parse(self) -> None:
         """Read all lines."""
-        for line in self._text.split("\n"):
+        lines = self._text.split("\n")
+        tables = TableFinder(lines, _clean_heading)
+        end = 0
+        for number, line in enumerate(lines):
+            if number < end:  # a row of a table
+                continue
+            is_text = not self._fence and not self._raw_end
+            table = tables.read(number) if number in tables and is_text else None
+            if table is not None:
+                end = table.end
+                self._add_table(lines[number:end], table.lines, lines[end : end + 1])
+                continue
             if self._fence:
                 self._read_code(line)
             elif self._raw_end:
@@ -130,6 +144,19 @@ class _Parser:
             else:
                 self._read_other(line)
             self._start += len(line) + 1
+
+    def _add_table(self, source: list[str], rows: list[str], following: list[str]) -> None:
+        """Add the rows of a table, with a blank line before and after them."""
+        last = self.joined[-1] if self.joined else ""
+        added = ["", *rows] if last.strip() else list(rows)
+        if following and following[0].strip():
+            added.append("")
+        for row in added:
+            self._append(row)
+        length = sum(len(line) + 1 for line in source)
+        self._start += length
+        self._shift += sum(len(row) + 1 for row in added) - length
+        self._in_paragraph = False
 
     def _read_code(self, line: str) -> None:
         self._append(line)
@@ -176,7 +203,7 @@ class _Parser:
         self._append(line, continues=continues)
 
     def _add_heading(self, start: int, level: int, text: str) -> None:
-        self.headings.append(Heading(start, level, _clean_heading(text)))
+        self.headings.append(Heading(start + self._shift, level, _clean_heading(text)))
         self._in_paragraph = False
 
     def _append(self, line: str, *, continues: bool = False) -> None:
