@@ -121,7 +121,7 @@ class _Counter:
     def _count_alias(self, name: str) -> None:
         if any(each.anchor == name for each in self._open):
             raise YamlOutOfBounds(f"the alias *{name} stands within its own value")
-        if name in self._anchors:  # the parser refuses others
+        if name in self._anchors:  # whoever makes values refuses others
             self._count(self._anchors[name], None)
 
     def _count(self, size: _Size, anchor: str | None) -> None:

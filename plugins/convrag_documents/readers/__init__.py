@@ -19,6 +19,7 @@
 What they use:
 
 * `encoding`: turns bytes into text.
+* `front_matter`: the title and other fields before the text of Markdown.
 * `markdown_comments`: removes the comments of Markdown.
 * `markdown_lines`: patterns of the lines of Markdown.
 * `wrapped_lines`: joins lines that were broken within a sentence.

@@ -81,6 +81,12 @@ def _decode_page(content: bytes) -> str:
     return decode(content)
 
 
+def find_declared_encoding(content: bytes) -> str:
+    """Find the name of the encoding that a page declares; empty where it declares none."""
+    declared = _DECLARED.search(content[:_DECLARED_WITHIN])
+    return declared[1].decode() if declared else ""
+
+
 class _PageText:
     """Goes through the elements of a page, and adds a block of text where one ends."""
 
