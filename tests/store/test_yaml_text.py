@@ -114,8 +114,14 @@ def test_aliases_within_bounds() -> None:
 def test_values_stay_texts() -> None:
     text = "a: 1.10\nb: 2026-03-01\nc: yes\nd:\ne: ~\nf: null\ng: 'null'\nh: none\n"
     assert parse_yaml(text) == {
-        **{"a": "1.10", "b": "2026-03-01", "c": "yes", "d": None},
-        **{"e": None, "f": None, "g": "null", "h": "none"},
+        "a": "1.10",
+        "b": "2026-03-01",
+        "c": "yes",
+        "d": None,
+        "e": None,
+        "f": None,
+        "g": "null",
+        "h": "none",
     }
 
 

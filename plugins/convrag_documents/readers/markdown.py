@@ -18,7 +18,8 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
-_BADGE = re.compile(r"\[!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_BADGE_END = r"\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,1000}\])"
+_BADGE = re.compile(rf"\[!\[[^\]\n]{{0,1000}}{_BADGE_END}{_BADGE_END}")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 
