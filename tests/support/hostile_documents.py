@@ -27,7 +27,7 @@ def nest(opening: bytes, closing: bytes, before: bytes = b"", after: bytes = b""
 
 def zip_members(members: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
@@ -40,7 +40,7 @@ def replace_member(content: bytes, name: str, member: bytes) -> bytes:
     return zip_members({**members, name: member})
 
 
-LARGE = 290_000_000
+LARGE = 120_000_000
 """Bytes of a member that deflates to less than a megabyte."""
 
 
@@ -108,7 +108,7 @@ def _make_notebook(source: object, count: int) -> bytes:
 
 
 def _deflate(piece: bytes, size: int) -> bytes:
-    packer = zlib.compressobj(9)
+    packer = zlib.compressobj(1)
     block = piece * (1_000_000 // len(piece))
     parts = [packer.compress(block) for _ in range(size // len(block))]
     return b"".join(parts) + packer.flush()
@@ -378,10 +378,10 @@ HOSTILE: dict[str, tuple[str, Maker]] = dict(
         ),
         *_text(
             "a.pdf",
-            bomb=lambda: _make_pdf_stream(_deflate(b" ", 950_000_000)),
-            text_bomb=lambda: _make_pdf_stream(_deflate(b"(a) Tj ", 500_000_000)),
+            bomb=lambda: _make_pdf_stream(_deflate(b" ", 200_000_000)),
+            text_bomb=lambda: _make_pdf_stream(_deflate(b"(a) Tj ", 100_000_000)),
             bomb_in_bomb=lambda: _make_pdf_stream(
-                zlib.compress(_deflate(b" ", 900_000_000), 9), "[/FlateDecode /FlateDecode]"
+                zlib.compress(_deflate(b" ", 200_000_000), 9), "[/FlateDecode /FlateDecode]"
             ),
             run_length=lambda: _make_pdf_stream(
                 _deflate(b"\x81 ", 60_000_000), "[/FlateDecode /RunLengthDecode]"

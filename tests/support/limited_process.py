@@ -34,7 +34,7 @@ def run_limited(function: Callable[[], object], *, megabytes: int, seconds: int)
     Args:
         function: what it returns is lost.
         megabytes: by which the address space of the child may grow.
-        seconds: of processor time; three times as many may pass.
+        seconds: of processor time; twenty times as many may pass.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -58,7 +58,7 @@ def _run_child(function: Callable[[], object], writing: int, megabytes: int, sec
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(3 * seconds)
+        signal.alarm(20 * seconds)
         function()
     except MemoryError:
         status = _NO_MEMORY

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from convrag import Document
 from convrag_documents.readers.encoding import decode
+from convrag_documents.readers.html_depth import check_depth
 from convrag_documents.readers.tables import CELL_BORDER
 from convrag_documents.readers.text_builder import TextBuilder
 
@@ -58,6 +59,7 @@ def read_html(content: bytes) -> Iterator[Document]:
 
 def add_html(builder: TextBuilder, content: bytes) -> None:
     """Add the text and the headings of a page, and its title if the document has none yet."""
+    check_depth(content)
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(_decode_page(content))
@@ -79,12 +81,6 @@ def _decode_page(content: bytes) -> str:
             except (UnicodeDecodeError, LookupError):
                 continue
     return decode(content)
-
-
-def find_declared_encoding(content: bytes) -> str:
-    """Find the name of the encoding that a page declares; empty where it declares none."""
-    declared = _DECLARED.search(content[:_DECLARED_WITHIN])
-    return declared[1].decode() if declared else ""
 
 
 class _PageText:

@@ -2,7 +2,7 @@
 
 The standard library takes a mail apart. It is asked for bytes alone, since it refuses encodings
 with unknown names and replaces what is not in the declared one: bytes become text here, as those of
-text files do (`encoding`).
+text files do (`mail_encodings`).
 """
 
 import binascii
@@ -16,8 +16,9 @@ from itertools import islice
 from typing import Any
 
 from convrag import Document
-from convrag_documents.readers.encoding import decode, decode_declared
-from convrag_documents.readers.html import find_declared_encoding, read_html
+from convrag_documents.readers.encoding import decode
+from convrag_documents.readers.html import read_html
+from convrag_documents.readers.mail_encodings import decode_mail_text, find_declared_encoding
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.readers.wrapped_lines import join_wrapped_lines
 from convrag_documents.unreadable import Unreadable
@@ -249,9 +250,9 @@ def _read_text(part: Message) -> Document:
     content = _get_bytes(part)
     declared = part.get_content_charset() or ""
     if part.get_content_type() in _PAGE_KINDS:
-        text = decode_declared(content, declared, find_declared_encoding(content))
+        text = decode_mail_text(content, declared, find_declared_encoding(content))
         return next(read_html(text.encode("utf-8", "replace")))
-    return Document("", join_wrapped_lines(decode_declared(content, declared)))
+    return Document("", join_wrapped_lines(decode_mail_text(content, declared)))
 
 
 def _rank_form(form: Message) -> int:
@@ -315,7 +316,7 @@ def _decode_field(value: Any) -> str:
     """Decode a field: bytes that are not ASCII, and encoded words (=?utf-8?q?J=C3=B6rg?=)."""
     content = str(value).encode("utf-8", "surrogateescape")
     try:
-        text = decode_declared(content)
+        text = decode_mail_text(content)
     except Unreadable:
         text = content.decode("utf-8", "replace")
     return " ".join(_ENCODED_WORDS.sub(_decode_words, text).split())
@@ -331,7 +332,7 @@ def _decode_words(found: re.Match[str]) -> str:
             content = pieces.pop()[1] + content
         pieces.append((charset, content))
     try:
-        return "".join(decode_declared(content, charset) for charset, content in pieces)
+        return "".join(decode_mail_text(content, charset) for charset, content in pieces)
     except Unreadable:
         return found[0]
 

@@ -8,7 +8,7 @@ import pytest
 
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import find_reader
-from convrag_documents.readers.encoding import find_encoding
+from convrag_documents.readers.mail_encodings import find_encoding
 from convrag_documents.unreadable import Unreadable
 
 
