@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -37,16 +38,25 @@ def replace_member(content: bytes, name: str, member: bytes) -> bytes:
     """The same archive with another member."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {each: archive.read(each) for each in archive.namelist()}
-    return zip_members({**members, name: member})
+    return zip_members({**members, name: member, "padding": PADDING})
 
 
-LARGE = 120_000_000
-"""Bytes of a member that deflates to less than a megabyte."""
+PADDING = random.Random(1).randbytes(850_000)
+"""A member that cannot be packed, so that an archive of a megabyte may have large members."""
+
+LARGE = 35_000_000
+"""Bytes of a member that may be unpacked from an archive of a megabyte."""
+
+MANY = 1_150_000
+"""Elements of XML that such an archive may have, if each is one tag."""
+
+FAR_TOO_LARGE = 120_000_000
 
 
 def _make_large_docx(piece: bytes, before: bytes = b"", after: bytes = b"") -> Maker:
     def make() -> bytes:
-        body = before + piece * ((LARGE - len(before) - len(after)) // len(piece)) + after
+        times = min(LARGE // len(piece), MANY // max(1, piece.count(b"<")))
+        body = before + piece * times + after
         xml = b'<w:document xmlns:w="w"><w:body>' + body + b"</w:body></w:document>"
         return replace_member(make_docx(""), "word/document.xml", xml)
 
@@ -54,7 +64,7 @@ def _make_large_docx(piece: bytes, before: bytes = b"", after: bytes = b"") -> M
 
 
 def _make_large_epub() -> bytes:
-    page = b"<html><body>" + b"<p>a</p>" * (LARGE // 8) + b"</body></html>"
+    page = b"<html><body>" + b"<p>a</p>" * (LARGE // 9) + b"</body></html>"
     return replace_member(make_epub(["<p>a</p>"]), "OPS/text/ch 0.xhtml", page)
 
 
@@ -62,7 +72,10 @@ def _make_large_xlsx(cells: bytes) -> Maker:
     def make() -> bytes:
         main = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
         xml = b'<worksheet xmlns="%s"><sheetData>' % main
-        xml += cells * (LARGE // len(cells)) + b"</sheetData></worksheet>"
+        xml += (
+            cells * min(LARGE // len(cells), MANY // cells.count(b"<"))
+            + b"</sheetData></worksheet>"
+        )
         return replace_member(make_xlsx({"A": [["a"]]}), "xl/worksheets/sheet0.xml", xml)
 
     return make
@@ -74,14 +87,17 @@ def _make_sparse_xlsx() -> bytes:
 
 
 def _make_large_pptx() -> bytes:
-    xml = b'<p:sld xmlns:p="p" xmlns:a="a">' + b"<a:t/>" * (LARGE // 6) + b"</p:sld>"
+    xml = b'<p:sld xmlns:p="p" xmlns:a="a">' + b"<a:t/>" * MANY + b"</p:sld>"
     return replace_member(make_pptx(["x"]), "ppt/slides/slide0.xml", xml)
 
 
 def _make_odt(xml: bytes) -> bytes:
     names = b'xmlns:o="o" xmlns:t="t" xmlns:b="b"'
     return zip_members(
-        {"content.xml": b"<o:d %s><o:body><o:text>" % names + xml + b"</o:text></o:body></o:d>"}
+        {
+            "padding": PADDING,
+            "content.xml": b"<o:d %s><o:body><o:text>" % names + xml + b"</o:text></o:body></o:d>",
+        }
     )
 
 
@@ -281,6 +297,7 @@ HOSTILE: dict[str, tuple[str, Maker]] = dict(
         *_text(
             "a.docx",
             large_text=_make_large_docx(b"a", b"<w:p><w:r><w:t>", b"</w:t></w:r></w:p>"),
+            bomb=lambda: zip_members({"word/document.xml": b"<a>" + b" " * FAR_TOO_LARGE}),
             large_elements=_make_large_docx(b"<w:p/>"),
             large_rows=_make_large_docx(_ROW, b"<w:tbl>", b"</w:tbl>"),
             deep=lambda: replace_member(
@@ -333,7 +350,7 @@ HOSTILE: dict[str, tuple[str, Maker]] = dict(
             large_strings=lambda: replace_member(
                 make_xlsx({"A": [["a"]]}),
                 "xl/sharedStrings.xml",
-                b"<sst>" + b"<si><t>a</t></si>" * (LARGE // 17) + b"</sst>",
+                b"<sst>" + b"<si><t>a</t></si>" * (LARGE // 20) + b"</sst>",
             ),
         ),
         *_text(
@@ -352,7 +369,7 @@ HOSTILE: dict[str, tuple[str, Maker]] = dict(
         *_text(
             "a.odt",
             large=lambda: _make_odt(b"<t:p>" + b"a" * LARGE + b"</t:p>"),
-            elements=lambda: _make_odt(b"<t:p/>" * (LARGE // 6)),
+            elements=lambda: _make_odt(b"<t:p/>" * MANY),
             deep=lambda: _make_odt(b"<t:span>" * 300_000 + b"</t:span>" * 300_000),
             deep_lists=lambda: _make_odt(
                 b"<t:list><t:list-item><t:p>a</t:p>" * 30_000 + b"</t:list-item></t:list>" * 30_000

@@ -30,6 +30,9 @@ _TAGS_OF_BYTE = 0.3
 An element takes 120 bytes of memory, however short its tag is.
 """
 
+_DEEPEST = 500
+"""Elements of XML within each other. Word's own files have less than a hundred."""
+
 _OLE = b"\xd0\xcf\x11\xe0"
 
 
@@ -135,12 +138,27 @@ def _parse_xml(content: bytes, name: str) -> Element:
         root = fromstring(content)
     except (ParseError, LookupError, ValueError) as error:
         raise Unreadable(f"it is damaged: {name}: {error}") from error
+    _check_depth(root, name)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         attributes = element.items()
         if attributes:  # an element without attributes needs no dict for them
             element.attrib = {_strip_attribute(key): value for key, value in attributes}
     return root
+
+
+def _check_depth(root: Element, name: str) -> None:
+    """Refuse elements that are nested too deeply: what reads them goes through them level by level.
+
+    Raises:
+        Unreadable: they are.
+    """
+    level = [root]
+    for _ in range(_DEEPEST):
+        level = [child for element in level for child in element]
+        if not level:
+            return
+    raise Unreadable(f"the elements of {name} are nested more than {_DEEPEST} deep")
 
 
 def _strip_attribute(name: str) -> str:
