@@ -1,6 +1,6 @@
 """Reads the hostile documents of one format, each in a process with 200 MB; a line of JSON for each.
 
-python tests/support/read_limited.py pdf
+    PYTHONPATH=tests:tests/support python tests/support/read_limited.py pdf
 """
 
 import json
