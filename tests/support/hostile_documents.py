@@ -82,7 +82,7 @@ def _make_large_xlsx(cells: bytes) -> Maker:
 
 
 def _make_sparse_xlsx() -> bytes:
-    cell = b'<row r="900000"><c r="K900000"><v>1</v></c></row>'
+    cell = b'<row r="1400000"><c r="B1400000"><v>1</v></c></row>'
     return make_xlsx({"A": [["a"]]}, cell.decode())
 
 
