@@ -154,7 +154,7 @@ class _PageText:
             self._end_line()
 
     def _begin_cell(self, node: LexborNode) -> None:
-        if "".join(self._line).strip():
+        if any(map(str.strip, self._line)):  # it stops at the first piece with text
             self._line.append(CELL_BORDER)
         is_value = node.css_first(_LAYOUT_PARTS) is None
         self._cell = node.mem_id if is_value else None
