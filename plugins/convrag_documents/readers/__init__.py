@@ -20,7 +20,7 @@ What they use:
 
 * `encoding`: turns bytes into text.
 * `mail_encodings`: turns bytes of a mail into text, by the encoding that it declares.
-* `html_depth`: refuses pages whose elements are nested too deeply.
+* `html_bounds`: refuses pages that their parser would take very long for.
 * `front_matter`: the title and other fields before the text of Markdown.
 * `markdown_comments`: removes the comments of Markdown.
 * `markdown_lines`: patterns of the lines of Markdown.

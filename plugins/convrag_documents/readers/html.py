@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from convrag import Document
 from convrag_documents.readers.encoding import decode
-from convrag_documents.readers.html_depth import check_depth
+from convrag_documents.readers.html_bounds import check_bounds
 from convrag_documents.readers.tables import CELL_BORDER
 from convrag_documents.readers.text_builder import TextBuilder
 
@@ -59,7 +59,7 @@ def read_html(content: bytes) -> Iterator[Document]:
 
 def add_html(builder: TextBuilder, content: bytes) -> None:
     """Add the text and the headings of a page, and its title if the document has none yet."""
-    check_depth(content)
+    check_bounds(content)
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(_decode_page(content))
