@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 import hydra
+import yaml
 from hydra import version
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.core_plugins.importlib_resources_config_source import (
+    ImportlibResourcesConfigSource,
+)
 from hydra._internal.core_plugins.structured_config_source import (
     StructuredConfigSource as HydraStructuredConfigSource,
 )
@@ -23,6 +31,9 @@ from hydra.core.utils import JobReturn, JobStatus, setup_globals
 from hydra.plugins.config_source import ConfigLoadError, ConfigResult
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
+
+from convrag.api.errors import ConfigError
+from convrag.store.yaml_text import YamlOutOfBounds, check_yaml
 
 VERSION_BASE = "1.3"
 """The behaviour that we ask Hydra 1.3 for. Hydra 1.4 has no other, and warns when asked."""
@@ -52,6 +63,41 @@ class StructuredConfigSource(HydraStructuredConfigSource):
         return _is_hydras(config_path) and super().is_group(config_path)
 
 
+class BoundedFolder(FileConfigSource):
+    """A folder of YAML files, each checked before Hydra writes out its aliases."""
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Return a configuration. Raises ConfigError for one that stands for too many values."""
+        _check_file(Path(self.path, self._normalize_file_name(config_path)))
+        return super().load_config(config_path)
+
+
+class BoundedPackage(ImportlibResourcesConfigSource):
+    """A package with YAML files, each checked before Hydra writes out its aliases."""
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Return a configuration. Raises ConfigError for one that stands for too many values."""
+        _check_file(resources.files(self.path).joinpath(self._normalize_file_name(config_path)))
+        return super().load_config(config_path)
+
+
+_BOUNDED = {source.scheme(): source for source in (BoundedFolder, BoundedPackage)}
+"""The scheme of Hydra's sources of files ("file", "pkg"), and ours in their place.
+
+Hydra imports the modules of its sources a second time, so its classes are not those imported here.
+"""
+
+
+def _check_file(file: Traversable) -> None:
+    """Refuse a file that stands for too many values. Hydra reports one that cannot be read."""
+    try:
+        check_yaml(file.read_bytes().decode("utf-8"))
+    except YamlOutOfBounds as error:
+        raise ConfigError(f"{file}: this is no configuration ({error})") from error
+    except (OSError, ValueError, yaml.YAMLError):
+        return
+
+
 def _is_hydras(config_path: str) -> bool:
     return config_path.partition("/")[0].removesuffix(".yaml") in (
         "hydra",
@@ -79,23 +125,28 @@ class OwnLoader(ConfigLoaderImpl):
         prepare_process()
         super().__init__(search_path)
         self._rebuild = rebuild
-        _hide_host(self.repository)
+        _replace_sources(self.repository)
 
     def _parse_overrides_and_create_caching_repo(self, *arguments: Any) -> Any:
         """Called by Hydra, which makes new sources for hydra.searchpath; 1.4 gives more arguments
         than 1.3.
         """
         parsed, repository = super()._parse_overrides_and_create_caching_repo(*arguments)
-        _hide_host(repository)
+        _replace_sources(repository)
         return parsed, repository
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._rebuild
 
 
-def _hide_host(repository: Any) -> None:
-    """Replace the last source of a loader, which reads the process-wide store."""
-    repository.get_sources()[-1] = StructuredConfigSource("schema", "structured://")
+def _replace_sources(repository: Any) -> None:
+    """Bound the files of a loader, and replace its last source, the process-wide store."""
+    sources = repository.get_sources()
+    for number, source in enumerate(sources):
+        bounded = _BOUNDED.get(source.scheme())
+        if bounded is not None:
+            sources[number] = bounded(source.provider, f"{source.scheme()}://{source.path}")
+    sources[-1] = StructuredConfigSource("schema", "structured://")
 
 
 def prepare_process() -> None:

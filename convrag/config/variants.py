@@ -20,6 +20,7 @@ from convrag.api.groups import GROUPS, OPTION_KEY, options_group
 from convrag.api.stages import Task
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
+from convrag.store.yaml_text import parse_config
 
 CONFIG_MODULE = "convrag.conf"
 
@@ -135,7 +136,7 @@ def option_node(group: str, name: str) -> dict[str, Any]:
 def _read(file: Traversable) -> tuple[str, dict[str, Any]]:
     """The option that a file extends, and its values."""
     try:
-        read = OmegaConf.to_container(OmegaConf.create(file.read_text(encoding="utf-8")))
+        read = OmegaConf.to_container(parse_config(file.read_text(encoding="utf-8")))
     except (
         YAMLError,
         OmegaConfBaseException,

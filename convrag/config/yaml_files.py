@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.config.command import Command
 from convrag.registry import plugins
+from convrag.store.yaml_text import parse_config
 
 Error = TypeVar("Error", bound=ConvragError)
 
@@ -51,7 +52,7 @@ def read_yaml(file: Traversable) -> DictConfig:
             values. The message begins with the file, and the line where that is known.
     """
     try:
-        config = OmegaConf.create(file.read_bytes().decode("utf-8-sig"))
+        config = parse_config(file.read_bytes().decode("utf-8-sig"))
     except yaml.MarkedYAMLError as error:
         raise explain_yaml_error(error, str(file)) from error
     except (*_UNREADABLE, OmegaConfBaseException) as error:

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import yaml
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from convrag import __version__
 from convrag.api.errors import DataError
@@ -20,6 +22,7 @@ from convrag.score.summary import read_summary
 from convrag.store.code_hash import hash_package
 from convrag.store.fingerprint import digest
 from convrag.store.folders import check_files
+from convrag.store.yaml_text import parse_config
 
 log = logging.getLogger(__name__)
 
@@ -96,4 +99,9 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 def _read(path: Path) -> Any:
     if not path.exists():
         return None
-    return OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    try:
+        config = parse_config(path.read_text(encoding="utf-8"))
+    except (ValueError, yaml.YAMLError, OmegaConfBaseException, RecursionError) as error:
+        problem = f"this is no configuration of a run ({' '.join(str(error).split())})"
+        raise DataError(problem, path=path) from error
+    return OmegaConf.to_container(config, resolve=False)

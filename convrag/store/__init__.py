@@ -5,6 +5,7 @@
 * `remember`: stage methods that look for their results in the store first.
 * `values`: results as bytes: arrays, replies of language models, and the classes of plain data.
 * `json_text`: JSON without NaN and infinities, and JSON with marks for what JSON cannot say.
+* `yaml_text`: YAML within bounds: aliases cannot make a small text take all memory.
 * `fingerprint`: hashes of stages, values and files; keys are made of them.
 * `code_hash`: hashes of the source code that the results of a class depend on.
 * `libraries`: the libraries that the code of a class reaches, whose versions count.

@@ -88,8 +88,10 @@ def _load_yaml(path: Path) -> dict[Any, Any]:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
+    from convrag.sdk.data.bounded_yaml import parse_config
+
     try:
-        data = OmegaConf.to_container(OmegaConf.load(path))
+        data = OmegaConf.to_container(parse_config(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
         # ValueError: a number of 5,000 digits
         raise DataError(

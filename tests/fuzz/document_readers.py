@@ -12,6 +12,7 @@ from convrag_documents.dataset import DocumentsDataset
 from document_files import (
     make_docx,
     make_epub,
+    make_odt,
     make_paragraph,
     make_pdf,
     make_pptx,
@@ -34,6 +35,26 @@ SOUND: dict[str, bytes] = {
     "a.epub": make_epub(["<h1>One</h1><p>It begins.</p>"]),
     "a.csv": b'item;price\n"a ""b""";1\nc;2\n',
     "a.jsonl": b'{"text": "One.", "title": "T"}\n"Two."\n{"q": 1.5}\n',
+    "a.json": b'[{"title": "T", "text": "One."}, {"q": [1.5, {"city": "Ulm"}]}, "Two."]',
+    "a.tsv": b"item\tprice\na b\t1\nc\t2\n",
+    "a.rtf": (
+        b"{\\rtf1\\ansi{\\fonttbl{\\f0 Arial;}}\\pard Leave\\par It lasts \\'e4 \\u8364?.\\par"
+        b"\\trowd\\cellx100\\cellx200 a\\cell b\\cell\\row{\\footnote A note.}}"
+    ),
+    "a.odt": make_odt(
+        '<t:h t:outline-level="1">Leave</t:h><t:p>It lasts<t:s/>long.</t:p>'
+        "<t:list><t:list-item><t:p>x</t:p></t:list-item></t:list><b:table><b:table-row>"
+        "<b:table-cell><t:p>a</t:p></b:table-cell></b:table-row></b:table>"
+    ),
+    "a.eml": (
+        b"Subject: =?utf-8?q?Schl=C3=BCssel?=\nFrom: Ada <a@b.example>\nMIME-Version: 1.0\n"
+        b"Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/plain; charset=latin-1\n"
+        b"Content-Transfer-Encoding: base64\n\nU2NobPxzc2VsLg==\n--B\nContent-Type: message/rfc822\n\n"
+        b"Subject: Old\nContent-Type: multipart/alternative; boundary=C\n\n--C\n\nText.\n--C\n"
+        b"Content-Type: text/html\n\n<p>Text.</p>\n--C--\n--B--\n"
+    ),
+    "a.rst": b"Title\n=====\n\n:field: a\n\nText ``code`` :ref:`x`.\n\n.. note:: A note.\n\n* a\n* b\n",
+    "a.py": b"def f():\n    return 1\n",
     "a.ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# A\\n", "b"]}, {"source": "x"}]}',
 }
 """Name of a file -> its contents."""

@@ -207,3 +207,10 @@ def make_epub(chapters: Sequence[str], title: str = "A book", encryption: str = 
             f'<encryption><EncryptedData><CipherReference URI="{encryption}"/></EncryptedData></encryption>'
         )
     return make_zip(members)
+
+
+def make_odt(xml: str) -> bytes:
+    """An OpenDocument text: the XML of its blocks, with the prefixes t (text) and b (table)."""
+    names = 'xmlns:o="o" xmlns:t="t" xmlns:b="b"'
+    body = f"<o:document {names}><o:body><o:text>{xml}</o:text></o:body></o:document>"
+    return make_zip({"content.xml": body})

@@ -3,6 +3,7 @@
 * `jsonl`: users' JSONL files, line by line.
 * `rows`: the row of a turn in JSON files, checked when it is read.
 * `strict_json`: strict JSON, without NaN and infinities.
+* `bounded_yaml`: YAML within bounds: aliases cannot make a small text take all memory.
 * `trec`: lines of TREC files, and ids with percent-encoded blanks.
 * `utterances`: texts of several utterances, each with MTRAG's prefix.
 * `inspectorraget`: answers of several models with their marks, in files of InspectorRAGet.

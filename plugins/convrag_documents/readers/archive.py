@@ -16,11 +16,30 @@ from convrag_documents.unreadable import Unreadable
 _MOST = 300_000_000
 """Bytes that are unpacked from one archive."""
 
+_MOST_OF_SMALL = 10_000_000
+_LARGEST_RATIO = 30
+"""Bytes that are unpacked from an archive without a byte, and for each byte that it has.
+
+The XML of long texts packs 10 to 20 times, while a bomb packs 1,000 times.
+"""
+
+_MOST_TAGS_OF_SMALL = 1_000_000
+_TAGS_OF_BYTE = 0.3
+"""Tags of the XML in an archive without a byte, and for each byte that it has.
+
+An element takes 120 bytes of memory, however short its tag is.
+"""
+
+_DEEPEST = 500
+"""Elements of XML within each other. Word's own files have less than a hundred."""
+
 _OLE = b"\xd0\xcf\x11\xe0"
 
 
 class Archive:
-    """Reads members of an archive, at most 300 MB of them, so that none fills the memory.
+    """Reads members of an archive within bounds, so that none fills the memory.
+
+    They may have 300 MB, or less where the archive itself is small.
 
     Args:
         content: the bytes of the archive.
@@ -37,7 +56,9 @@ class Archive:
         except (BadZipFile, NotImplementedError, ValueError) as error:
             raise Unreadable(f"it is damaged: {error}") from error
         self._names = set(self._zip.namelist())
-        self._left = _MOST
+        self._most = min(_MOST, _MOST_OF_SMALL + _LARGEST_RATIO * len(content))
+        self._left = self._most
+        self._tags_left = _MOST_TAGS_OF_SMALL + _TAGS_OF_BYTE * len(content)
 
     def __contains__(self, name: str) -> bool:
         """Whether there is a member of this name."""
@@ -54,12 +75,16 @@ class Archive:
             raise Unreadable(f"it is damaged: {name}: {error}") from error
         self._left -= len(content)
         if self._left < 0:
-            raise Unreadable(f"it grows beyond {_MOST / 1e6:g} MB when it is unpacked")
+            raise Unreadable(f"it grows beyond {self._most / 1e6:.3g} MB when it is unpacked")
         return content
 
     def read_xml(self, name: str) -> Element:
         """Unpack and parse a member. Raises Unreadable."""
-        return _parse_xml(self.read(name), name)
+        content = self.read(name)
+        self._tags_left -= content.count(b"<")
+        if self._tags_left < 0:
+            raise Unreadable("it has more tags than a text of its size can have")
+        return _parse_xml(content, name)
 
     def read_all(self) -> Iterator[tuple[str, bytes]]:
         """Unpack all members one by one: name, contents. Raises Unreadable."""
@@ -114,12 +139,29 @@ def _parse_xml(content: bytes, name: str) -> Element:
         root = fromstring(content)
     except (ParseError, LookupError, ValueError) as error:
         raise Unreadable(f"it is damaged: {name}: {error}") from error
+    _check_depth(root, name)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
-        element.attrib = {_strip_attribute(key): value for key, value in element.attrib.items()}
+        attributes = element.items()
+        if attributes:  # an element without attributes needs no dict for them
+            element.attrib = {_strip_attribute(key): value for key, value in attributes}
     for alternatives in list(root.iter("AlternateContent")):
         del alternatives[1:]
     return root
+
+
+def _check_depth(root: Element, name: str) -> None:
+    """Refuse elements that are nested too deeply: what reads them goes through them level by level.
+
+    Raises:
+        Unreadable: they are.
+    """
+    level = [root]
+    for _ in range(_DEEPEST):
+        level = [child for element in level for child in element]
+        if not level:
+            return
+    raise Unreadable(f"the elements of {name} are nested more than {_DEEPEST} deep")
 
 
 def _strip_attribute(name: str) -> str:

@@ -13,9 +13,10 @@ from convrag_documents.unreadable import Unreadable
 
 _CELL_PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Za-z]*)(\d+)[\"']")
 _MOST_CELLS = 10_000_000
-"""Cells between the first and the last of a sheet.
+_MOST_CELLS_OF_SMALL = 2_000_000
+"""Cells between the first and the last of a sheet: of any file, and of one without a byte.
 
-The library makes room for all of them, 32 bytes each.
+Each byte of a file allows one cell more. The library makes room for all of them, 32 bytes each.
 """
 _MOST_ROW_DIGITS = 12
 _MOST_COLUMN_LETTERS = 8
@@ -27,8 +28,9 @@ def read_xlsx(content: bytes) -> Iterator[Document]:
     """Read the sheets that have cells, in their order."""
     from python_calamine import CalamineWorkbook, SheetTypeEnum
 
+    most_cells = min(_MOST_CELLS, _MOST_CELLS_OF_SMALL + len(content))
     for name, member in Archive(content).read_all():
-        _check_size(name, member)
+        _check_size(name, member, most_cells)
     book = CalamineWorkbook.from_filelike(io.BytesIO(content))
     builder = TextBuilder(page_name="sheet")
     for sheet in book.sheets_metadata:
@@ -42,14 +44,17 @@ def read_xlsx(content: bytes) -> Iterator[Document]:
     yield builder.build()
 
 
-def _check_size(name: str, member: bytes) -> None:
+def _check_size(name: str, member: bytes, most_cells: int) -> None:
     """Refuse a sheet with a cell far away from the others. Raises Unreadable."""
     if b"sheetData" not in member:
         return
-    places = set(_CELL_PLACE.findall(member))
-    height = max((int(digits[:_MOST_ROW_DIGITS]) for _, digits in places), default=0)
-    width = max((_count_columns(letters) for letters, _ in places), default=0)
-    if width * height > _MOST_CELLS:
+    height = 0
+    columns = set()
+    for place in _CELL_PLACE.finditer(member):
+        height = max(height, int(place[2][:_MOST_ROW_DIGITS]))
+        columns.add(place[1][:_MOST_COLUMN_LETTERS])
+    width = max(map(_count_columns, columns), default=0)
+    if width * height > most_cells:
         raise Unreadable(
             f"the cells of {name} lie {height:,} rows and {width:,} columns apart; "
             "delete the stray ones"
@@ -59,7 +64,7 @@ def _check_size(name: str, member: bytes) -> None:
 def _count_columns(letters: bytes) -> int:
     """Return the number of a column from its letters: 1 for A, 27 for AA."""
     number = 0
-    for letter in letters.upper()[:_MOST_COLUMN_LETTERS]:
+    for letter in letters.upper():
         number = 26 * number + letter - ord("A") + 1
     return number
 

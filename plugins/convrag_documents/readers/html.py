@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement
 from convrag import Document
 from convrag_documents.readers.encoding import decode, decode_declared
 from convrag_documents.readers.formulas import format_formula
+from convrag_documents.readers.html_bounds import check_bounds
 from convrag_documents.readers.html_tables import LAYOUT_PARTS, is_data_table, read_table
 from convrag_documents.readers.raised_text import (
     lower_text,
@@ -91,6 +92,7 @@ def read_html(content: bytes) -> Iterator[Document]:
 
 def add_html(builder: TextBuilder, content: bytes) -> None:
     """Add the text and the headings of a page, and its title if the document has none yet."""
+    check_bounds(content)
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(_decode_page(content))
@@ -213,10 +215,12 @@ class _PageText:
 
         if len(self._inner_pages) == _MOST_INNER_PAGES:
             return []
-        attributes = node.attributes
-        text = attributes.get("srcdoc") if node.tag == "iframe" else node.html
-        inner = (text or "").removeprefix("<template").partition(">")[2]
-        page = LexborHTMLParser(inner if node.tag == "template" else text or "")
+        if node.tag == "iframe":
+            text = node.attributes.get("srcdoc") or ""
+        else:
+            text = (node.html or "").partition(">")[2]
+        check_bounds(text.encode())
+        page = LexborHTMLParser(text)
         self._inner_pages.append(page)
         return [] if page.body is None else [page.body]
 
@@ -323,7 +327,7 @@ class _PageText:
         return place_readings("".join(page._line)), tuple(page._tables)
 
     def _begin_cell(self, node: LexborNode) -> None:
-        if "".join(self._line).strip():
+        if any(map(str.strip, self._line)):  # it stops at the first piece with text
             self._line.append(CELL_BORDER)
         is_value = node.css_first(LAYOUT_PARTS) is None
         self._cell = node.mem_id if is_value else None

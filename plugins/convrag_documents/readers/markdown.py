@@ -7,13 +7,11 @@ spaces, entities become letters, the rows of tables have the names of their colu
 
 import re
 from collections.abc import Iterator
-from typing import Any
-
-import yaml
 
 from convrag import Document
 from convrag.sdk.types import Heading
 from convrag_documents.readers.encoding import decode
+from convrag_documents.readers.front_matter import get_line, split_front_matter
 from convrag_documents.readers.markdown_comments import remove_comments
 from convrag_documents.readers.markdown_lines import BLOCK, HEADING
 from convrag_documents.readers.markdown_signs import (
@@ -30,60 +28,22 @@ _RAW = re.compile(r" {0,3}<(pre|script|style|textarea)(?=[\s>]|$)", re.IGNORECAS
 """The beginning of a block of HTML in which nothing is Markdown."""
 
 _HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
-_FRONT_MATTER = re.compile(
-    r"---[ \t]*\n(.{0,100000}?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
-)
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
-_BADGE = re.compile(r"\[!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_BADGE_END = r"\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,1000}\])"
+_BADGE = re.compile(rf"\[!\[[^\]\n]{{0,1000}}{_BADGE_END}{_BADGE_END}")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 
 def read_markdown(content: bytes) -> Iterator[Document]:
     """Read a file; the title and the description of its front matter are the document's."""
-    fields, text = _split_front_matter(_BADGE.sub("", decode(content)))
-    description = _get_line(fields, "description")
+    fields, text = split_front_matter(_BADGE.sub("", decode(content)))
+    description = get_line(fields, "description")
     if description:
         end = "." if description[-1].isalnum() else ""
         text = f"{description}{end}\n\n{text.lstrip()}"
     joined, headings = parse_markdown(text)
-    document = Document("", joined, title=_get_line(fields, "title"), headings=tuple(headings))
+    document = Document("", joined, title=get_line(fields, "title"), headings=tuple(headings))
     yield simplify_signs(document)
-
-
-def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Split a file into the fields of its front matter and its text; no fields where it has none.
-
-    Front matter is YAML between two lines of "---". A thematic break is written in the same way,
-    with blank lines around it. So a block with a blank line at its beginning or its end is front
-    matter only if it has a title.
-    """
-    found = _FRONT_MATTER.match(text)
-    if found is None:
-        return {}, text
-    fields = _parse_fields(found[1])
-    is_front_matter = "title" in fields or (fields and not _is_between_blank_lines(found[1]))
-    return (fields, text[found.end() :]) if is_front_matter else ({}, text)
-
-
-def _is_between_blank_lines(block: str) -> bool:
-    """Whether a block begins or ends with a blank line."""
-    lines = block.splitlines()
-    return not lines[0].strip() or not lines[-1].strip()
-
-
-def _parse_fields(block: str) -> dict[str, Any]:
-    """Parse YAML; no fields where it is damaged, or is not a mapping."""
-    try:
-        fields = yaml.load(block, yaml.BaseLoader)
-    except (yaml.YAMLError, RecursionError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
-
-
-def _get_line(fields: dict[str, Any], name: str) -> str:
-    """Return the text of a field in one line; empty where it is missing, or not a text."""
-    value = fields.get(name)
-    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def parse_markdown(text: str) -> tuple[str, list[Heading]]:

@@ -33,6 +33,8 @@ _NOTES = {"footnotes": "footnoteReference", "endnotes": "endnoteReference"}
 _PAGE_BREAK = "lastRenderedPageBreak"
 _BODY_LEVEL = 9
 _TITLE_LEVEL = 0
+_MOST_ANCESTORS = 50
+"""Styles above a style that are looked at; Word itself allows ten."""
 
 
 def read_docx(content: bytes) -> Iterator[Document]:
@@ -232,7 +234,7 @@ def _inherit_level(style_id: str, parents: Mapping[str, str], levels: dict[str, 
     """Give a style without a level that of the next style above it, unless that is the title's."""
     seen = {style_id}
     ancestor = parents[style_id]
-    while style_id not in levels and ancestor not in seen:
+    while style_id not in levels and ancestor not in seen and len(seen) < _MOST_ANCESTORS:
         seen.add(ancestor)
         level = levels.get(ancestor, _TITLE_LEVEL)
         if level != _TITLE_LEVEL:

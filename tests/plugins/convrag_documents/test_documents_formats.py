@@ -170,7 +170,25 @@ class TestMarkdown:
             ),
             ("description: Is it 'so'?\ntags: [x, 2025]\n", "", "Is it 'so'?\n\n# A\n"),
             ("date: 2025-01-01\nbase: !ENV X\n", "", "# A\n"),
-            ("title: a: b\n", "", "---\ntitle: a: b\n---\n# A\n"),  # no YAML
+            ("title: Boats: a guide\ntags: [a, b]\n", "Boats: a guide", "# A\n"),  # no YAML
+            ("title: @home\n", "@home", "# A\n"),
+            ("title: 'It's late'\n", "It's late", "# A\n"),
+            ("title: 50% off: now\n\tindented: x\n- a\n", "50% off: now", "# A\n"),
+            ("title:\tBoats\n", "Boats", "# A\n"),
+            ("title: Boats\nlist:\n\t- a\n", "Boats", "# A\n"),
+            ("title: [Boats, Ferries]\n", "Boats, Ferries", "# A\n"),
+            ("title:\n  - Boats\n", "Boats", "# A\n"),
+            ("title: {en: Boats}\n", "", "# A\n"),
+            ("title: null\n", "", "# A\n"),
+            ("title: ~\ndescription:\n", "", "# A\n"),
+            ("title:\n", "", "# A\n"),
+            ("title: 'null'\n", "null", "# A\n"),
+            ("title: 2026\n", "2026", "# A\n"),
+            ("title: 1.10\n", "1.10", "# A\n"),
+            ("title: 2026-03-01\n", "2026-03-01", "# A\n"),
+            ("title: |\n  Two\n  lines\n", "Two lines", "# A\n"),
+            ("title: {{ page.title }}\nlayout: x\n", "", "# A\n"),
+            ("title: *missing\n", "", "# A\n"),
             ("A rule above a text.\n", "", "---\nA rule above a text.\n---\n# A\n"),
         ],
     )
@@ -189,6 +207,7 @@ class TestMarkdown:
             "---\n\nNote: this is a draft.\n---\n",
             "---\n---\n# Leave\n\nNote: this is a draft.\n\n---\nMore\n",
             "---\n# Leave\n\nWeeks: 18\n\n---\n",
+            "---\nNote: this is: a draft.\n---\n# Leave\n",
         ],
     )
     def test_a_text_that_begins_with_a_rule_is_read_whole(self, text: str) -> None:
@@ -198,6 +217,48 @@ class TestMarkdown:
     def test_front_matter_with_a_title_may_have_blank_lines_around_it(self, front: str) -> None:
         document = read("a.md", f"---\n{front}---\nText.\n")
         assert (document.title, document.text) == ("A", "Text.\n")
+
+    @pytest.mark.parametrize("mark", ["--- ", "---\t", "---"])
+    def test_front_matter_after_a_mark_with_blanks(self, mark: str) -> None:
+        document = read("a.md", f"{mark}\ntitle: A\n{mark}\nText.\n")
+        assert (document.title, document.text) == ("A", "Text.\n")
+
+    def test_front_matter_after_a_byte_order_mark_and_with_windows_line_ends(self) -> None:
+        document = read("a.md", b"\xef\xbb\xbf---\r\ntitle: A\r\n---\r\nText.\r\n")
+        assert (document.title, document.text) == ("A", "Text.\n")
+
+    @pytest.mark.parametrize(
+        ("front", "title"),
+        [
+            ('title = "Boats: a guide"\ntags = ["a"]\n[extra]\nx = 1\n', "Boats: a guide"),
+            ("title = 'A'\ndate = 2026-03-01\n", "A"),
+            ("title = Boats\nx = [\n", "Boats"),  # no TOML
+            ("title = 2026\n", "2026"),
+            ("draft = true\n", ""),
+        ],
+    )
+    def test_front_matter_in_toml(self, front: str, title: str) -> None:
+        document = read("a.md", f"+++\n{front}+++\n\nText.\n")
+        assert (document.title, document.text) == (title, "\nText.\n")
+
+    @pytest.mark.parametrize("block", ["A text.\n+++\nMore.\n", "+++\n", "a = 1\n", "a = [\n+++\n"])
+    def test_plus_signs_that_are_no_front_matter(self, block: str) -> None:
+        lines = read("a.md", f"+++\n{block}").text.split()
+        assert lines == ["+++", *block.split()]
+
+    def test_a_long_front_matter(self) -> None:
+        """Its lines are read; a parser would take minutes for the keys of the second one."""
+        front = "title: A: B\ntags:\n" + "- a\n" * 10_000
+        document = read("a.md", f"---\n{front}---\nText.\n")
+        assert (document.title, document.text) == ("A: B", "Text.\n")
+        front = f"title = 'A'\n{'a.' * 40_000}a = 1\n"
+        assert read("a.md", f"+++\n{front}+++\nText.\n").title == "A"
+
+    def test_long_values_of_front_matter_are_cut(self) -> None:
+        document = read("a.md", f"---\ntitle: {'a ' * 20_000}\n---\nText.\n")
+        assert len(document.title) <= 2_000
+        document = read("a.md", f"---\ntitle: [{'a, ' * 10_000}]\n---\nText.\n")
+        assert len(document.title) <= 2_000
 
     def test_front_matter_with_a_comment(self) -> None:
         assert read("a.md", "---\n# Edit this.\n\nlayout: home\n---\nText.\n").text == "Text.\n"

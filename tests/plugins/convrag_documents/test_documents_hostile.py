@@ -18,7 +18,7 @@ from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import archive, find_reader
 from convrag_documents.unreadable import Unreadable
-from document_files import make_docx, make_xlsx, make_zip
+from document_files import make_docx, make_paragraph, make_xlsx, make_zip
 from fuzz.document_readers import SOUND
 
 
@@ -131,6 +131,26 @@ class TestArchives:
             position += 4
         assert "encrypted" in refusal("a.docx", bytes(content))
 
+    def test_an_archive_that_grows_more_than_its_size_explains(self):
+        member = b"<a>" + b" " * 11_000_000
+        reason = refusal("a.docx", make_zip({"word/document.xml": member}))
+        assert reason == "it grows beyond 10.3 MB when it is unpacked"
+
+    def test_many_tags(self):
+        paragraphs = make_docx("<w:p/>" * 1_100_000)
+        assert refusal("a.docx", paragraphs) == "it has more tags than a text of its size can have"
+
+    def test_a_chain_of_styles(self):
+        """A style far down the chain is no heading; reading them takes linear time."""
+        styles = "".join(
+            f'<w:style w:styleId="s{n}"><w:basedOn w:val="s{n + 1}"/></w:style>'
+            for n in range(20_000)
+        )
+        members = {"word/styles.xml": f'<w:styles xmlns:w="w">{styles}</w:styles>'}
+        start = time.process_time()
+        assert read("a.docx", make_docx(make_paragraph("Text.", "s0"), members))[0].text == "Text."
+        assert time.process_time() - start < 10
+
     def test_a_cell_far_away(self):
         """The library makes room for all cells in between, and ends the process where there is not
         enough.
@@ -156,8 +176,32 @@ class TestNesting:
         assert "nested too deeply" in refusal("a.ipynb", b"[" * 200_000)
         assert "nested too deeply" in refusal("a.jsonl", b'{"a":' * 200_000)
 
+    def test_xml(self):
+        deep = f'<w:document xmlns:w="w"><w:body>{"<w:sdt>" * 600}{"</w:sdt>" * 600}</w:body></w:document>'
+        reason = refusal("a.docx", make_docx("", {"word/document.xml": deep}))
+        assert reason == "the elements of word/document.xml are nested more than 500 deep"
+
+    def test_html(self):
+        deep = b"<div>" * 6_000 + b"x" + b"</div>" * 6_000
+        assert refusal("a.html", deep) == "its elements are nested more than 5,000 deep"
+        flat = b"<p>x" * 20_000 + b"<br>" * 20_000 + b"<div>y</div>" * 20_000
+        assert read("a.html", flat)[0].text.startswith("x")
+
+    def test_attributes(self):
+        many = b"<p" + b"".join(b" a%d" % n for n in range(21_000)) + b">x"
+        assert refusal("a.html", many) == "an element has more than 20,000 attributes"
+        long = (
+            b'<img src="data:' + b"A" * 500_000 + b'"><p title="' + b"word " * 15_000 + b'">x</p>'
+        )
+        assert read("a.html", long)[0].text == "x"
+
 
 class TestMarkdown:
+    def test_badges_take_linear_time(self):
+        start = time.process_time()
+        read("a.md", b"[![a](" * 100_000)
+        assert time.process_time() - start < 10
+
     @pytest.mark.parametrize(
         "text",
         [
