@@ -24,7 +24,14 @@ from convrag_documents.stored_documents import (
     make_part_key,
     parse_document,
 )
-from convrag_documents.unreadable import Unreadable, UnreadFile, read_bytes, shorten_reason
+from convrag_documents.unreadable import (
+    Unreadable,
+    UnreadFile,
+    begins_with_text,
+    name_kind,
+    read_bytes,
+    shorten_reason,
+)
 
 log = logging.getLogger(__name__)
 
@@ -96,13 +103,14 @@ class CatalogReader:
         """
         unread = list(found.unread)
         readers: dict[str, Reader] = {}
+        other_kinds = []
         for file in found.files:
             reader = find_reader(file, docling=self._docling)
             if reader is not None:
                 readers[file.id] = reader
             else:
-                reason = "there is no reader for files of this kind"
-                unread.append(UnreadFile(file.id, reason, other_kind=True))
+                other_kinds.append(file)
+        unread += _describe_other_kinds(other_kinds)
         wanted = [file for file in found.files if file.id in readers]
         # A second process waits, and then finds everything read
         with self._store.lock([f"documents/{key}"]):
@@ -243,6 +251,17 @@ class CatalogReader:
         rows[key] = dump_row(outcome)  # last, when its documents are there
         self._store.put("documents.read", rows)
         return outcome
+
+
+def _describe_other_kinds(files: Sequence[FoundFile]) -> Iterator[UnreadFile]:
+    """Describe files without a reader. The first file of a kind tells whether the kind is text."""
+    text_kinds: dict[str, bool] = {}
+    for file in files:
+        kind = name_kind(file.id)
+        if kind not in text_kinds:
+            text_kinds[kind] = begins_with_text(file.path)
+        reason = "there is no reader for files of this kind"
+        yield UnreadFile(file.id, reason, other_kind=True, is_text=text_kinds[kind])
 
 
 def _hash(content: bytes) -> str:
