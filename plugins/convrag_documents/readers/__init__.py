@@ -11,7 +11,7 @@
 * `word`: Word files.
 * `powerpoint`: PowerPoint files.
 * `opendocument`: OpenDocument texts.
-* `csv`: CSV.
+* `csv`: CSV and TSV.
 * `excel`: Excel files.
 * `json`: JSON, and JSONL with one document a line.
 * `docling`: PDF, Office, HTML and pictures by docling, with `dataset.reader=docling`.
@@ -22,6 +22,7 @@ What they use:
 * `markdown_comments`: removes the comments of Markdown.
 * `markdown_lines`: patterns of the lines of Markdown.
 * `wrapped_lines`: joins lines that were broken within a sentence.
+* `delimited_rows`: splits CSV and TSV into rows.
 * `tables`: writes the rows of tables.
 * `text_builder`: puts the text of a document together.
 * `archive`: unpacks zip files within bounds, and parses the XML in them.
@@ -82,7 +83,8 @@ _SUFFIXES = (
     (Reader("PowerPoint file", "powerpoint", "read_pptx"), (".pptx", ".pptm")),
     (Reader("Excel file", "excel", "read_xlsx", ("python-calamine",)), (".xlsx", ".xlsm")),
     (Reader("EPUB", "epub", "read_epub", ("selectolax", "chardet")), (".epub",)),
-    (Reader("CSV", "csv", "read_csv", ("chardet",)), (".csv", ".tsv")),
+    (Reader("CSV", "csv", "read_csv", ("chardet",)), (".csv",)),
+    (Reader("TSV", "csv", "read_tsv", ("chardet",)), (".tsv", ".tab")),
     (Reader("JSONL", "json", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
     (Reader("JSON", "json", "read_json", ("chardet",)), (".json",)),
     (Reader("OpenDocument text", "opendocument", "read_odt"), (".odt",)),
