@@ -3,6 +3,7 @@
 * `plain_text`: plain text, and source code.
 * `rtf`: RTF.
 * `markdown`: Markdown, with its headings.
+* `restructuredtext`: reStructuredText, with its sections.
 * `notebook`: Jupyter notebooks.
 * `html`: web pages, with their headings, without navigation.
 * `epub`: books.
@@ -21,6 +22,8 @@ What they use:
 * `encoding`: turns bytes into text.
 * `markdown_comments`: removes the comments of Markdown.
 * `markdown_lines`: patterns of the lines of Markdown.
+* `rst_sections`, `rst_inline`, `rst_directives`, `rst_tables`, `rst_names`: the parts of
+  reStructuredText.
 * `wrapped_lines`: joins lines that were broken within a sentence.
 * `delimited_rows`: splits CSV and TSV into rows.
 * `tables`: writes the rows of tables.
@@ -75,7 +78,11 @@ _CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp 
 .swift .r .jl .lua .pl .sh .bash .ps1 .bat .sql .yaml .yml .toml .ini .cfg .conf .tex .proto .vue
 .css"""
 _SUFFIXES = (
-    (_TEXT, ("", ".txt", ".text", ".log", ".rst", ".adoc", ".org")),  # without one: README, LICENSE
+    (_TEXT, ("", ".txt", ".text", ".log", ".adoc", ".org")),  # without one: README, LICENSE
+    (
+        Reader("reStructuredText", "restructuredtext", "read_rst", ("chardet",)),
+        (".rst", ".rest", ".rst.txt"),  # Sphinx copies its sources to _sources/index.rst.txt
+    ),
     (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),
     (Reader("HTML", "html", "read_html", ("selectolax", "chardet")), (".html", ".htm", ".xhtml")),
     (Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography")), (".pdf",)),
@@ -112,11 +119,13 @@ def find_reader(file: FoundFile, *, docling: bool = False) -> Reader | None:
         file: the file.
         docling: whether docling reads the formats that it is good at, and pictures.
     """
-    suffix = PurePosixPath(file.id).suffix.lower()
+    suffixes = PurePosixPath(file.id).suffixes[-2:]
+    suffix = suffixes[-1].lower() if suffixes else ""
     if docling and suffix in _DOCLING_SUFFIXES:
         return _DOCLING
-    if suffix in _BY_SUFFIX:
-        return _BY_SUFFIX[suffix]
+    for known in ("".join(suffixes).lower(), suffix):
+        if known in _BY_SUFFIX:
+            return _BY_SUFFIX[known]
     return _TEXT if file.named else None
 
 
