@@ -53,12 +53,14 @@ class Reader:
             the names of the parts of the file; most files have one part, with an empty name. It
             raises Unreadable.
         libraries: distributions whose versions bear on what it yields.
+        has_includes: whether a file of the format may include others.
     """
 
     format: str
     module: str
     function: str
     libraries: tuple[str, ...] = ()
+    has_includes: bool = False
 
     def read(self, content: bytes) -> Iterator[Document]:
         """Yield the documents of a file. Raises Unreadable, and whatever the library raises for a
@@ -80,7 +82,7 @@ _CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp 
 _SUFFIXES = (
     (_TEXT, ("", ".txt", ".text", ".log", ".adoc", ".org")),  # without one: README, LICENSE
     (
-        Reader("reStructuredText", "restructuredtext", "read_rst", ("chardet",)),
+        Reader("reStructuredText", "restructuredtext", "read_rst", ("chardet",), has_includes=True),
         (".rst", ".rest", ".rst.txt"),  # Sphinx copies its sources to _sources/index.rst.txt
     ),
     (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),

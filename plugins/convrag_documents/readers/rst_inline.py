@@ -26,6 +26,7 @@ _MOST_GROWTH = 5
 _FREE_CHARACTERS = 100_000
 """Characters of substituted texts: for each character of a document, and for any document."""
 
+_LONGEST_NAME = 60
 _ORDINAL_ENDS = frozenset(["st", "nd", "rd", "th", "er", "e", "o", "a"])
 
 
@@ -77,7 +78,7 @@ def _read_markup(found: re.Match[str], names: Names) -> str:
     """Return the text that a piece of markup shows."""
     kind = found.lastgroup
     if kind is None:  # the sign of a reference, after a word
-        return ""
+        return found[0] if _follows_private_name(found) else ""
     if kind == "role_text":
         return _read_role(found["role"], found["role_text"], names)
     if kind == "role_after":
@@ -89,6 +90,13 @@ def _read_markup(found: re.Match[str], names: Names) -> str:
     if kind == "escaped":
         return found["escaped"].strip()
     return str(found[kind])
+
+
+def _follows_private_name(found: re.Match[str]) -> bool:
+    """Whether underscores end a name of a program that begins with some: "__init__"."""
+    start = max(0, found.start() - _LONGEST_NAME)
+    name = re.split(r"\W", found.string[start : found.start()])[-1]
+    return name.startswith("_")
 
 
 def _read_role(role: str, text: str, names: Names) -> str:
