@@ -4,6 +4,7 @@
 * `rtf`: RTF.
 * `markdown`: Markdown, with its headings.
 * `restructuredtext`: reStructuredText, with its sections.
+* `manual_page`: manual pages, with their sections.
 * `notebook`: Jupyter notebooks.
 * `html`: web pages, with their headings, without navigation.
 * `epub`: books.
@@ -24,6 +25,7 @@ What they use:
 * `markdown_lines`: patterns of the lines of Markdown.
 * `rst_sections`, `rst_inline`, `rst_directives`, `rst_tables`, `rst_names`: the parts of
   reStructuredText.
+* `manual_text`: the escapes and the words of manual pages.
 * `wrapped_lines`: joins lines that were broken within a sentence.
 * `delimited_rows`: splits CSV and TSV into rows.
 * `tables`: writes the rows of tables.
@@ -75,6 +77,8 @@ class Reader:
         return digest([content, _identify(self)])
 
 
+_MANUAL = Reader("manual page", "manual_page", "read_manual_page", ("chardet",))
+_MANUAL_OR_TEXT = Reader("text", "manual_page", "read_manual_page_or_text", ("chardet",))
 _TEXT = Reader("text", "plain_text", "read_text", ("chardet",))
 _CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .rb .php
 .swift .r .jl .lua .pl .sh .bash .ps1 .bat .sql .yaml .yml .toml .ini .cfg .conf .tex .proto .vue
@@ -85,6 +89,7 @@ _SUFFIXES = (
         Reader("reStructuredText", "restructuredtext", "read_rst", ("chardet",), has_includes=True),
         (".rst", ".rest", ".rst.txt"),  # Sphinx copies its sources to _sources/index.rst.txt
     ),
+    (_MANUAL, (*(f".{section}" for section in range(1, 10)), ".man")),
     (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),
     (Reader("HTML", "html", "read_html", ("selectolax", "chardet")), (".html", ".htm", ".xhtml")),
     (Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography")), (".pdf",)),
@@ -115,7 +120,8 @@ _DOCLING_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", *_PICTU
 def find_reader(file: FoundFile, *, docling: bool = False) -> Reader | None:
     """Find the reader of a file by its suffix; None where there is none.
 
-    A file that the user named is read as text if there is no other reader.
+    A file that the user named is read as text if there is no other reader, or if it only has the
+    suffix of a manual page.
 
     Args:
         file: the file.
@@ -127,7 +133,8 @@ def find_reader(file: FoundFile, *, docling: bool = False) -> Reader | None:
         return _DOCLING
     for known in ("".join(suffixes).lower(), suffix):
         if known in _BY_SUFFIX:
-            return _BY_SUFFIX[known]
+            reader = _BY_SUFFIX[known]
+            return _MANUAL_OR_TEXT if file.named and reader is _MANUAL else reader
     return _TEXT if file.named else None
 
 
