@@ -167,6 +167,17 @@ class DocumentsDataset(Dataset):
             return None
         return self._reader.load(read, part, document_id)
 
+    def document_file(self, domain: str, document_id: str) -> Path | None:
+        """Return the file of a document, if it is still a file of the folder, not a link."""
+        if domain not in self.domains():
+            return None
+        place = self._places().get(document_id)
+        if place is None or self._name_domain(place[0]) != domain:
+            return None
+        path = place[0].file.path
+        is_same_file = os.path.realpath(path) == path and os.path.isfile(path)  # noqa: PTH113
+        return Path(path) if is_same_file else None
+
     def _cut_into_passages(self, read: ReadFile, part: str, document_id: str) -> Sequence[Passage]:
         return self._chunker.chunk(self._reader.load(read, part, document_id))
 
