@@ -76,6 +76,13 @@ class Dataset(Stage):
         """Return the document of a passage (`metadata["document"]`); None if there is none."""
         return None
 
+    def document_file(self, domain: str, document_id: str) -> Path | None:
+        """Return the file that a document was read from; None if there is none to show.
+
+        `task=serve task.originals=true` shows it to those who ask.
+        """
+        return None
+
     def explain_missing_corpus(self, domain: str) -> str:
         """Explain why a domain has no passages and where to get them ("They are licensed: ...")."""
         return ""

@@ -2,10 +2,13 @@
 
 * `dataset`: `dataset=documents`.
 * `find_files`: lists the files to read; hidden, ignored and excluded ones are left out.
+* `file_names`: names in Unicode's composed form.
 * `catalog`: reads new and changed files; the store has the others.
 * `file_times`: times and sizes of files, by which a later change is noticed.
 * `stored_documents`: the documents of a file, as the store keeps them.
+* `includes`: the files that a file includes.
 * `unreadable`: the bytes of a file, and the report of files that could not be read.
+* `unread_log`: logs these files once, and later those that have changed.
 * `readers`: one reader for each format.
 """
 

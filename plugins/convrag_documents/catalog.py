@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,8 +14,15 @@ from hashlib import blake2b
 from convrag import ConvragError, DataError, Document, Store
 from convrag.sdk.output.progress import track
 from convrag.sdk.storage import BATCH
-from convrag_documents.file_times import FileTimes, describe_status, load_times, save_times
+from convrag_documents.file_times import (
+    FileTimes,
+    Status,
+    describe_status,
+    load_times,
+    save_times,
+)
 from convrag_documents.find_files import FoundFile, FoundFiles
+from convrag_documents.includes import Includes
 from convrag_documents.readers import Reader, find_reader
 from convrag_documents.stored_documents import (
     Outcome,
@@ -24,7 +31,14 @@ from convrag_documents.stored_documents import (
     make_part_key,
     parse_document,
 )
-from convrag_documents.unreadable import Unreadable, UnreadFile, read_bytes, shorten_reason
+from convrag_documents.unreadable import (
+    Unreadable,
+    UnreadFile,
+    begins_with_text,
+    name_kind,
+    read_bytes,
+    shorten_reason,
+)
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +100,7 @@ class CatalogReader:
         self._store = store
         self._limit = limit
         self._docling = docling
+        self._includable: Set[str] = frozenset()
 
     def read(self, found: FoundFiles, key: str) -> Catalog:
         """Read the new and the changed files.
@@ -94,15 +109,17 @@ class CatalogReader:
             found: the files of the folder.
             key: of the folder, under which the store keeps the times of its files.
         """
+        self._includable = found.includable
         unread = list(found.unread)
         readers: dict[str, Reader] = {}
+        other_kinds = []
         for file in found.files:
             reader = find_reader(file, docling=self._docling)
             if reader is not None:
                 readers[file.id] = reader
             else:
-                reason = "there is no reader for files of this kind"
-                unread.append(UnreadFile(file.id, reason, other_kind=True))
+                other_kinds.append(file)
+        unread += _describe_other_kinds(other_kinds)
         wanted = [file for file in found.files if file.id in readers]
         # A second process waits, and then finds everything read
         with self._store.lock([f"documents/{key}"]):
@@ -174,7 +191,8 @@ class CatalogReader:
             status = os.stat(file.path, follow_symlinks=False)  # noqa: PTH116
         except OSError:
             return False
-        return status.st_size <= self._limit and entry.is_current(status)
+        is_current = status.st_size <= self._limit and entry.is_current(status)
+        return is_current and entry.are_included_current(self._includable)
 
     def _find_outcomes(
         self, times: Mapping[str, FileTimes], readers: Mapping[str, Reader]
@@ -198,17 +216,29 @@ class CatalogReader:
     def _read_file(self, file: FoundFile, reader: Reader) -> tuple[FileTimes, Outcome]:
         """Read a file, unless the store has the documents of a file with the same contents."""
         content, status = read_bytes(file.path, self._limit)
-        times = FileTimes(*describe_status(status), time.time_ns(), _hash(content))
+        content, included = self._include(content, file, reader)
+        read_at = time.time_ns()
+        times = FileTimes(*describe_status(status), read_at, _hash(content), included)
         key = reader.make_key(times.content)
         outcome = self._get_outcomes([key]).get(key)
         if outcome is None:
             outcome = self._parse(content, reader, key, file.id)
         return times, outcome
 
+    def _include(
+        self, content: bytes, file: FoundFile, reader: Reader
+    ) -> tuple[bytes, Mapping[str, Status | None]]:
+        """Put the files that a file includes in place; return their statuses, too."""
+        if not reader.has_includes:
+            return content, {}
+        includes = Includes(file.path, self._includable, self._limit)
+        return includes.expand(content), includes.statuses
+
     def _read_again(self, read: ReadFile) -> None:
         """Read a file again, if it has not changed."""
         with suppress(Unreadable):
             content, _ = read_bytes(read.file.path, self._limit)
+            content, _ = self._include(content, read.file, read.reader)
             if _hash(content) == read.content:
                 self._parse(content, read.reader, read.key, read.file.id)
 
@@ -243,6 +273,17 @@ class CatalogReader:
         rows[key] = dump_row(outcome)  # last, when its documents are there
         self._store.put("documents.read", rows)
         return outcome
+
+
+def _describe_other_kinds(files: Sequence[FoundFile]) -> Iterator[UnreadFile]:
+    """Describe files without a reader. The first file of a kind tells whether the kind is text."""
+    text_kinds: dict[str, bool] = {}
+    for file in files:
+        kind = name_kind(file.id)
+        if kind not in text_kinds:
+            text_kinds[kind] = begins_with_text(file.path)
+        reason = "there is no reader for files of this kind"
+        yield UnreadFile(file.id, reason, other_kind=True, is_text=text_kinds[kind])
 
 
 def _hash(content: bytes) -> str:

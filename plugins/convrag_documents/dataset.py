@@ -1,6 +1,5 @@
 """dataset=documents: a folder of documents, cut into passages."""
 
-import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -22,20 +21,17 @@ from convrag import (
     Store,
     UnknownName,
 )
-from convrag.sdk.files import write_atomically
+from convrag.sdk.files import find_stored_path
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.output.printable import make_printable
 from convrag.sdk.types import CorpusPart
 from convrag_documents.catalog import Catalog, CatalogReader, ReadFile
-from convrag_documents.find_files import FoundFiles, Selection, find_files
+from convrag_documents.find_files import FoundFiles, Selection, find_files, make_suffixes
+from convrag_documents.unread_log import UnreadLog
 from convrag_documents.unreadable import describe_unread
 
-log = logging.getLogger(__name__)
-
 _DEFAULT = "default"
-_logged_notes: set[str] = set()
-"""Notes on unread files that this process has logged; each cell of a grid would repeat them."""
 
 
 class DocumentsDataset(Dataset):
@@ -52,6 +48,8 @@ class DocumentsDataset(Dataset):
             reads all.
         exclude: patterns of the files and folders to leave out.
         ignored: also read hidden files, and files that git ignores.
+        text: ends of names, of the kinds of files to read as text where there is no other reader:
+            '[inc,conf.in]'.
         domains: "one" makes one corpus of all files, called default; "folders" makes one of each
             sub-folder, with its name, and puts the files next to them into default.
         max_megabytes: the size of the largest file that is read, in millions of bytes.
@@ -60,7 +58,7 @@ class DocumentsDataset(Dataset):
             seconds for a page.
 
     Raises:
-        ConfigError: no path is given, or a pattern is malformed.
+        ConfigError: no path is given, or a pattern or the end of a name is malformed.
     """
 
     libraries = ("chardet", "pathspec", "pypdf", "python-calamine", "selectolax", "webencodings")
@@ -74,6 +72,7 @@ class DocumentsDataset(Dataset):
         include: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
         ignored: bool = False,
+        text: str | Sequence[str] = (),
         domains: Literal["one", "folders"] = "one",
         max_megabytes: Annotated[float, Interval(gt=0, lt=1_000_000)] = 50,
         reader: Literal["light", "docling"] = "light",
@@ -86,12 +85,14 @@ class DocumentsDataset(Dataset):
             include=_list_patterns(include),
             exclude=_list_patterns(exclude),
             ignored=ignored,
+            text=make_suffixes(_list_patterns(text)),
             store=store.path,
         )
         self._by_folder = domains == "folders"
-        real_paths = [os.path.realpath(path.expanduser()) for path in self._paths]
+        stored_paths = [find_stored_path(path.expanduser()) for path in self._paths]
+        real_paths = [os.path.realpath(path) for path in stored_paths]
         self._key = digest([real_paths, self._selection])
-        self._unread_list = store.path / f"unread-{self._key[:8]}.txt"
+        self._unread_log = UnreadLog(self._key, store.path / f"unread-{self._key[:8]}.txt")
         self._reader = CatalogReader(store, int(max_megabytes * 1e6), docling=reader == "docling")
         self._catalog = Lazy(self._read_catalog)
         self._by_domain = Lazy(self._group_files)
@@ -100,27 +101,14 @@ class DocumentsDataset(Dataset):
     def check(self) -> Iterable[str]:
         """Read new and changed files; return the error where there is nothing to read.
 
-        Logs a warning of the files that could not be read.
+        Logs a warning of the files that could not be read, or of those that changed since the last.
         """
         problems = collect_problems(self._catalog)
         if problems:
             return problems
-        note = self.note()
-        if note and note not in _logged_notes:
-            _logged_notes.add(note)
-            self._log_unread(note)
-        return ()
-
-    def _log_unread(self, note: str) -> None:
-        """List the files that could not be read; give the note alone where the list is known."""
         catalog = self._catalog()
-        listed = describe_unread(catalog.unread, catalog.list_ids())
-        if self._unread_list.is_file() and self._unread_list.read_text("utf-8") == listed:
-            log.warning("%s", note)
-            return
-        log.warning("%s", listed)
-        self._unread_list.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._unread_list, listed)
+        self._unread_log.log(catalog.unread, catalog.list_ids())
+        return ()
 
     def content_hash(self) -> str:
         """Return a hash of the contents of all files that were read, and of their readers."""
@@ -133,8 +121,7 @@ class DocumentsDataset(Dataset):
     def note(self) -> str:
         """Say how many files could not be read, and where they are listed."""
         catalog = self._catalog()
-        known = f" {self._unread_list} lists them."
-        return describe_unread(catalog.unread, catalog.list_ids(), known)
+        return self._unread_log.describe_briefly(catalog.unread, catalog.list_ids())
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield nothing: documents have no conversations."""
@@ -179,6 +166,17 @@ class DocumentsDataset(Dataset):
         if self._name_domain(read) != domain:
             return None
         return self._reader.load(read, part, document_id)
+
+    def document_file(self, domain: str, document_id: str) -> Path | None:
+        """Return the file of a document, if it is still a file of the folder, not a link."""
+        if domain not in self.domains():
+            return None
+        place = self._places().get(document_id)
+        if place is None or self._name_domain(place[0]) != domain:
+            return None
+        path = place[0].file.path
+        is_same_file = os.path.realpath(path) == path and os.path.isfile(path)  # noqa: PTH113
+        return Path(path) if is_same_file else None
 
     def _cut_into_passages(self, read: ReadFile, part: str, document_id: str) -> Sequence[Passage]:
         return self._chunker.chunk(self._reader.load(read, part, document_id))

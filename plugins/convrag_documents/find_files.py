@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from convrag import ConfigError, DataError
+from convrag.sdk.files import find_stored_path
+from convrag_documents.file_names import clean_name, compose, decompose, is_composed
 from convrag_documents.unreadable import Unreadable, UnreadFile, describe_os_error, read_bytes
 
 _LARGEST_IGNORE_FILE = 1_000_000
@@ -24,7 +27,7 @@ class FoundFile(NamedTuple):
     """A file.
 
     Args:
-        id: its path below the corpus's folder, with slashes.
+        id: its path below the corpus's folder, with slashes, in Unicode's composed form.
         path: its path on this machine.
         named: whether the user named it, or its kind, so that it is read whatever its suffix is.
     """
@@ -35,10 +38,18 @@ class FoundFile(NamedTuple):
 
 
 class FoundFiles(NamedTuple):
-    """The files that were found, sorted by id, and those that cannot be listed."""
+    """The files that were found.
+
+    Args:
+        files: the files to read, sorted by id.
+        unread: those that cannot be listed.
+        includable: the paths of the files that a document may include: all that are not hidden,
+            ignored, excluded or outside of the folder.
+    """
 
     files: list[FoundFile]
     unread: list[UnreadFile]
+    includable: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -47,14 +58,18 @@ class Selection:
 
     Args:
         include: patterns as in .gitignore; only files that match one are listed, if there is any.
+            Names match in any of Unicode's normal forms.
         exclude: patterns of the files and folders to leave out.
         ignored: whether to list hidden files, and files that git ignores.
+        text: endings of names, such as ".inc" and ".rst.txt"; files with one of them are read as
+            text if their kind has no reader.
         store: the run's store, which is left out, as the folders of runs are.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     ignored: bool = False
+    text: tuple[str, ...] = ()
     store: Path | None = None
 
 
@@ -74,7 +89,8 @@ def find_files(paths: Sequence[Path], selection: Selection) -> FoundFiles:
         DataError: a path does not exist.
         ConfigError: a pattern is malformed, or no folder contains all paths.
     """
-    named = [os.path.abspath(path.expanduser()) for path in paths]  # noqa: PTH100 - a link keeps its name
+    # abspath: a link keeps its name
+    named = [os.path.abspath(find_stored_path(path.expanduser())) for path in paths]  # noqa: PTH100
     folders = []
     for path, name in zip(paths, named, strict=True):
         if not os.path.exists(name):  # noqa: PTH110
@@ -124,29 +140,33 @@ class _Finder:
     def __init__(self, base: str, selection: Selection) -> None:
         self._base = base
         self._ignored = selection.ignored
+        self._text = selection.text
         self._store = os.path.realpath(selection.store) if selection.store else None
         self._include = _make_optional_patterns(selection.include, "include")
         self._exclude = _make_optional_patterns(selection.exclude, "exclude")
         self._files: dict[str, FoundFile] = {}  # by path
+        self._includable: set[str] = set()
         self._unread: list[UnreadFile] = []
         self._links: list[_Link] = []
 
     def add(self, named: str) -> None:
         """Add a file, or the files below a folder."""
         real = os.path.realpath(named)
-        file_id = _clean_name(PurePath(os.path.relpath(named, self._base)).as_posix())
+        file_id = clean_name(PurePath(os.path.relpath(named, self._base)).as_posix())
         if not os.path.isdir(real):  # noqa: PTH112
             self._add_file(FoundFile(file_id, real, named=True))
             return
         prefix = "" if file_id == "." else f"{file_id}/"
         for entry, inner in self._walk(real, prefix):
-            inner_id = _clean_name(prefix + inner)
+            inner_id = clean_name(prefix + inner)
+            if not entry.is_symlink():
+                self._includable.add(entry.path)
             if self._include is not None and not self._include.match_file(inner_id):
                 continue
             if entry.is_symlink():
                 self._links.append(_Link(inner_id, os.path.realpath(entry.path), real))
             else:
-                self._add_file(FoundFile(inner_id, entry.path, named=self._include is not None))
+                self._add_file(FoundFile(inner_id, entry.path, named=self._is_named(inner_id)))
 
     def finish(self) -> FoundFiles:
         """Follow the links, and return all files."""
@@ -156,9 +176,30 @@ class _Finder:
                     UnreadFile(link.id, "it is a symbolic link out of the folder, or to nothing")
                 )
             elif os.path.isfile(link.target):  # noqa: PTH113
-                self._add_file(FoundFile(link.id, link.target, named=self._include is not None))
-        by_id = {file.id: file for file in self._files.values()}
-        return FoundFiles(sorted(by_id.values()), sorted(self._unread))
+                self._add_file(FoundFile(link.id, link.target, named=self._is_named(link.id)))
+        files = sorted(self._name_apart())
+        return FoundFiles(files, sorted(self._unread), frozenset(self._includable))
+
+    def _name_apart(self) -> list[FoundFile]:
+        """Return the files with different ids.
+
+        Where the names of two files differ in their normal form alone, the composed one has the
+        composed id.
+        """
+        by_id: dict[str, FoundFile] = {}
+        composed_first = sorted(self._files.values(), key=lambda file: not is_composed(file.path))
+        for file in composed_first:
+            file_id = decompose(file.id) if file.id in by_id else file.id
+            if file_id in by_id:
+                reason = "another file's name differs from its own in the form of accents alone"
+                self._unread.append(UnreadFile(file.id, reason))
+            else:
+                by_id[file_id] = file._replace(id=file_id)
+        return list(by_id.values())
+
+    def _is_named(self, file_id: str) -> bool:
+        """Whether the user named a file's kind."""
+        return self._include is not None or file_id.lower().endswith(self._text)
 
     def _add_file(self, file: FoundFile) -> None:
         self._files.setdefault(file.path, file)
@@ -192,7 +233,7 @@ class _Finder:
             with os.scandir(folder) as entries:
                 return list(entries)
         except OSError as error:
-            self._unread.append(UnreadFile(_clean_name(inner) or folder, describe_os_error(error)))
+            self._unread.append(UnreadFile(clean_name(inner) or folder, describe_os_error(error)))
             return []
 
     def _is_left_out(
@@ -201,7 +242,7 @@ class _Finder:
         end = "/" if is_folder else ""
         if is_folder and self._is_made_by_convrag(entry):
             return True
-        if self._exclude is not None and self._exclude.match_file(path + end):
+        if self._exclude is not None and self._exclude.match_file(compose(path) + end):
             return True
         if self._ignored:
             return False
@@ -211,13 +252,6 @@ class _Finder:
     def _is_made_by_convrag(self, folder: os.DirEntry[str]) -> bool:
         """Whether a folder is the store, or that of a run."""
         return folder.path == self._store or os.path.isdir(f"{folder.path}/.hydra")  # noqa: PTH112
-
-
-def _clean_name(name: str) -> str:
-    r"""Return a name as text, with \xe9 for a byte that is not UTF-8."""
-    if name.isascii():
-        return name
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 class IgnoreRules(NamedTuple):
@@ -278,13 +312,32 @@ def is_ignored(path: str, rules: Sequence[IgnoreRules]) -> bool:
     return False
 
 
+def make_suffixes(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Read the kinds of files that a user names: "inc", ".inc" and "*.inc" are ".inc".
+
+    Raises ConfigError for what is not the end of a name.
+    """
+    suffixes = []
+    for kind in kinds:
+        suffix = compose(kind.strip().removeprefix("*").removeprefix(".").lower())
+        if not suffix or re.search(r"[*?/\\\[\]]", suffix):
+            raise ConfigError(
+                f"dataset.text={kind}: name the ends of names, as in dataset.text=[inc,conf.in]"
+            )
+        suffixes.append(f".{suffix}")
+    return tuple(suffixes)
+
+
 def _make_optional_patterns(patterns: Sequence[str], parameter: str) -> GitIgnoreSpec | None:
     return make_patterns(patterns, parameter) if patterns else None
 
 
 def make_patterns(patterns: Iterable[str], parameter: str) -> GitIgnoreSpec:
-    """Read a user's patterns, written as in .gitignore. Raises ConfigError for a malformed one."""
-    lines = list(patterns)
+    """Read a user's patterns, written as in .gitignore, in composed form.
+
+    Raises ConfigError for a malformed one.
+    """
+    lines = [compose(pattern) for pattern in patterns]
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError as error:

@@ -1,5 +1,6 @@
 """The bytes of a file, and the report of the files that could not be read, with the reasons."""
 
+import codecs
 import os
 import stat
 from collections import Counter
@@ -10,6 +11,11 @@ from typing import NamedTuple
 from convrag.sdk.output.printable import make_printable
 
 _LONGEST_REASON = 200
+_MOST_ADVISED = 5
+"""The kinds that the advice to read files as text names."""
+
+_SAMPLE = 2000
+"""Bytes of a file that tell whether it is text."""
 
 
 class Unreadable(Exception):
@@ -34,11 +40,13 @@ class UnreadFile(NamedTuple):
         reason: why it was not read.
         other_kind: whether there is no reader for files of its kind, such as pictures. Such files
             are counted, not named one by one.
+        is_text: whether a file of another kind is text.
     """
 
     id: str
     reason: str
     other_kind: bool = False
+    is_text: bool = False
 
 
 def shorten_reason(reason: str) -> str:
@@ -74,6 +82,25 @@ def read_bytes(path: Path | str, limit: int) -> tuple[bytes, os.stat_result]:
         raise Unreadable(describe_os_error(error)) from error
 
 
+def begins_with_text(path: str) -> bool:
+    """Whether the beginning of a file is text in UTF-8."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - as in the catalog
+            return False
+        with open(path, "rb") as file:  # noqa: PTH123
+            sample = file.read(_SAMPLE)
+    except OSError:
+        return False
+    if not sample or b"\0" in sample:
+        return False
+    decoder = codecs.getincrementaldecoder("utf-8")()  # the sample may end within a letter
+    try:
+        decoder.decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _format_megabytes(size: int) -> str:
     megabytes = size / 1e6
     return f"{megabytes:.1f} MB" if megabytes < 10 else f"{megabytes:.0f} MB"
@@ -92,7 +119,7 @@ def describe_unread(
         2 of 9 files could not be read, or not all of it:
           broken.pdf: it is no PDF
           memo.docx: it needs a password
-        31 files are of other kinds: .png (29), .zip (2).
+        34 files are of other kinds: .png (29), .inc (5). dataset.text=[inc] reads them as text.
 
     Args:
         unread: these files.
@@ -118,12 +145,23 @@ def describe_unread(
 
 def _describe_other_kinds(files: Sequence[UnreadFile]) -> str:
     """Count the files of each kind, the most frequent kind first."""
-    counts = Counter(_name_kind(file.id) for file in files)
-    kinds = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
+    counts = Counter(name_kind(file.id) for file in files)
+    kinds = [kind for kind, _ in counts.most_common()]
+    counted = ", ".join(f"{kind} ({counts[kind]})" for kind in kinds)
     number = "1 file is" if len(files) == 1 else f"{len(files)} files are"
-    return f"{number} of other kinds: {kinds}."
+    return f"{number} of other kinds: {counted}.{_advise_text(files, kinds)}"
 
 
-def _name_kind(file_id: str) -> str:
+def _advise_text(files: Sequence[UnreadFile], kinds: Sequence[str]) -> str:
+    """Say how to read the kinds of files that are text; empty where none is."""
+    text_kinds = {name_kind(file.id) for file in files if file.is_text}
+    named = [kind.removeprefix(".") for kind in kinds if kind in text_kinds]
+    if not named:
+        return ""
+    return f" dataset.text=[{','.join(named[:_MOST_ADVISED])}] reads them as text."
+
+
+def name_kind(file_id: str) -> str:
+    """Return the suffix of a file in small letters, or "without suffix"."""
     suffix = PurePosixPath(file_id).suffix.lower()
     return make_printable(suffix) or "without suffix"

@@ -34,6 +34,16 @@ SOUND: dict[str, bytes] = {
     "a.xlsx": make_xlsx({"Prices": [["item", "price"], ["laptop", 1200.0]]}),
     "a.epub": make_epub(["<h1>One</h1><p>It begins.</p>"]),
     "a.csv": b'item;price\n"a ""b""";1\nc;2\n',
+    "a.tsv": b'item\tprice\n"a, b\t1\nc\t"2\n',
+    "a.json": b'{"columns": ["town", "n"], "data": [["Hull", 12], [null, true]]}',
+    "a.rst": (
+        b"Title\n=====\n\nSee :ref:`a <b>` and |c|::\n\n  code\n\n.. |c| replace:: d\n\n.. note:: e\n\n"
+        b"+---+---+\n| a | b |\n+===+===+\n| 1 | 2 |\n+---+---+\n\n==  ==\na   b\n==  ==\n1   2\n==  ==\n"
+    ),
+    "a.1": (
+        b".TH A 1\n.SH NAME\na \\- b\n.TP\n\\fB\\-v\\fP\nSay \\(lqmore\\(rq.\n.Op Fl v Ar x .\n"
+        b".nf\ncode\n.fi\n.TS\nl l.\na\tb\n1\t2\n.TE\n"
+    ),
     "a.jsonl": b'{"text": "One.", "title": "T"}\n"Two."\n{"q": 1.5}\n',
     "a.json": b'[{"title": "T", "text": "One."}, {"q": [1.5, {"city": "Ulm"}]}, "Two."]',
     "a.tsv": b"item\tprice\na b\t1\nc\t2\n",

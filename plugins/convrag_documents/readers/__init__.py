@@ -3,6 +3,8 @@
 * `plain_text`: plain text, and source code.
 * `rtf`: RTF.
 * `markdown`: Markdown, with its headings.
+* `restructuredtext`: reStructuredText, with its sections.
+* `manual_page`: manual pages, with their sections.
 * `notebook`: Jupyter notebooks.
 * `html`: web pages, with their headings, without navigation.
 * `epub`: books.
@@ -11,7 +13,7 @@
 * `word`: Word files.
 * `powerpoint`: PowerPoint files.
 * `opendocument`: OpenDocument texts.
-* `csv`: CSV.
+* `csv`: CSV and TSV.
 * `excel`: Excel files.
 * `json`: JSON, and JSONL with one document a line.
 * `docling`: PDF, Office, HTML and pictures by docling, with `dataset.reader=docling`.
@@ -25,7 +27,11 @@ What they use:
 * `markdown_comments`: removes the comments of Markdown.
 * `markdown_signs`: reads entities, attributes and other signs of Markdown.
 * `markdown_lines`: patterns of the lines of Markdown.
+* `rst_sections`, `rst_inline`, `rst_directives`, `rst_tables`, `rst_names`: the parts of
+  reStructuredText.
+* `manual_text`: the escapes and the words of manual pages.
 * `wrapped_lines`: joins lines that were broken within a sentence.
+* `delimited_rows`: splits CSV and TSV into rows.
 * `tables`: writes the rows of tables, with the names of their columns.
 * `merged_cells`: lays out the cells of a table, also those that span rows and columns.
 * `word_tables`, `html_tables`, `markdown_tables`, `sheet_tables`: read the tables of these formats.
@@ -66,12 +72,14 @@ class Reader:
             the names of the parts of the file; most files have one part, with an empty name. It
             raises Unreadable.
         libraries: distributions whose versions bear on what it yields.
+        has_includes: whether a file of the format may include others.
     """
 
     format: str
     module: str
     function: str
     libraries: tuple[str, ...] = ()
+    has_includes: bool = False
 
     def read(self, content: bytes) -> Iterator[Document]:
         """Yield the documents of a file, without characters that are not seen, but for source code.
@@ -89,12 +97,19 @@ class Reader:
 
 
 _PAGE_LIBRARIES = ("selectolax", "chardet", "webencodings")
+_MANUAL = Reader("manual page", "manual_page", "read_manual_page", ("chardet",))
+_MANUAL_OR_TEXT = Reader("text", "manual_page", "read_manual_page_or_text", ("chardet",))
 _TEXT = Reader("text", "plain_text", "read_text", ("chardet",))
 _CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .rb .php
 .swift .r .jl .lua .pl .sh .bash .ps1 .bat .sql .yaml .yml .toml .ini .cfg .conf .tex .proto .vue
 .css"""
 _SUFFIXES = (
-    (_TEXT, ("", ".txt", ".text", ".log", ".rst", ".adoc", ".org")),  # without one: README, LICENSE
+    (_TEXT, ("", ".txt", ".text", ".log", ".adoc", ".org")),  # without one: README, LICENSE
+    (
+        Reader("reStructuredText", "restructuredtext", "read_rst", ("chardet",), has_includes=True),
+        (".rst", ".rest", ".rst.txt"),  # Sphinx copies its sources to _sources/index.rst.txt
+    ),
+    (_MANUAL, (*(f".{section}" for section in range(1, 10)), ".man")),
     (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),
     (Reader("HTML", "html", "read_html", _PAGE_LIBRARIES), (".html", ".htm", ".xhtml")),
     (Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography")), (".pdf",)),
@@ -102,7 +117,8 @@ _SUFFIXES = (
     (Reader("PowerPoint file", "powerpoint", "read_pptx"), (".pptx", ".pptm")),
     (Reader("Excel file", "excel", "read_xlsx", ("python-calamine",)), (".xlsx", ".xlsm")),
     (Reader("EPUB", "epub", "read_epub", _PAGE_LIBRARIES), (".epub",)),
-    (Reader("CSV", "csv", "read_csv", ("chardet",)), (".csv", ".tsv")),
+    (Reader("CSV", "csv", "read_csv", ("chardet",)), (".csv",)),
+    (Reader("TSV", "csv", "read_tsv", ("chardet",)), (".tsv", ".tab")),
     (Reader("JSONL", "json", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
     (Reader("JSON", "json", "read_json", ("chardet",)), (".json",)),
     (Reader("OpenDocument text", "opendocument", "read_odt"), (".odt",)),
@@ -124,17 +140,21 @@ _DOCLING_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", *_PICTU
 def find_reader(file: FoundFile, *, docling: bool = False) -> Reader | None:
     """Find the reader of a file by its suffix; None where there is none.
 
-    A file that the user named is read as text if there is no other reader.
+    A file that the user named is read as text if there is no other reader, or if it only has the
+    suffix of a manual page.
 
     Args:
         file: the file.
         docling: whether docling reads the formats that it is good at, and pictures.
     """
-    suffix = PurePosixPath(file.id).suffix.lower()
+    suffixes = PurePosixPath(file.id).suffixes[-2:]
+    suffix = suffixes[-1].lower() if suffixes else ""
     if docling and suffix in _DOCLING_SUFFIXES:
         return _DOCLING
-    if suffix in _BY_SUFFIX:
-        return _BY_SUFFIX[suffix]
+    for known in ("".join(suffixes).lower(), suffix):
+        if known in _BY_SUFFIX:
+            reader = _BY_SUFFIX[known]
+            return _MANUAL_OR_TEXT if file.named and reader is _MANUAL else reader
     return _TEXT if file.named else None
 
 

@@ -1,16 +1,19 @@
 """JSON and JSONL: the documents that an array or the lines of a file have."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convrag import Document
 from convrag.sdk.data.strict_json import parse_json
 from convrag_documents.readers.encoding import decode
+from convrag_documents.readers.tables import format_named_rows
 from convrag_documents.unreadable import Unreadable
 
 _TEXT_NAMES = ("text", "content", "contents", "body", "passage")
 _TITLE_NAMES = ("title", "name", "heading")
 _URL_NAMES = ("url", "link", "source_url")
+_COLUMN_NAMES = ("columns", "header", "headers", "fields")
+"""Names under which an object has the names of the columns of its rows."""
 
 
 def read_jsonl(content: bytes) -> Iterator[Document]:
@@ -18,18 +21,26 @@ def read_jsonl(content: bytes) -> Iterator[Document]:
 
     An object has its text under `text` (or content, contents, body, passage), and may have a title
     and a url. The text of any other object is all its texts and numbers, a line each:
-    "question: ...".
+    "question: ...". Lines that are arrays are the rows of a table; the first one may have the names
+    of its columns.
     """
     problems = []
+    first_row: list[Any] | None = None
     for number, line in enumerate(decode(content).split("\n"), 1):
         if not line.strip():
             continue
         try:
-            row = parse_json(line)
+            value = parse_json(line)
         except ValueError as error:
             problems.append(f"line {number}: this is not JSON: {error}")
+            continue
+        if not isinstance(value, list):
+            yield _make_document(str(number), value)
+        elif first_row is None:
+            first_row = value
+            yield Document(str(number), _format_first_row(value))
         else:
-            yield _make_document(str(number), row)
+            yield Document(str(number), _format_rows([first_row, value]).rpartition("\n")[2])
     if len(problems) > 1:
         raise Unreadable(f"{problems[0]} (and {len(problems) - 1} more like it)")
     if problems:
@@ -37,39 +48,86 @@ def read_jsonl(content: bytes) -> Iterator[Document]:
 
 
 def read_json(content: bytes) -> Iterator[Document]:
-    """Read the items of an array as the lines of JSONL; an object is one document."""
+    """Read the items of an array as the lines of JSONL; anything else is one document.
+
+    An array of arrays is one document, too: a table.
+    """
     try:
         data = parse_json(decode(content))
     except ValueError as error:
         raise Unreadable(f"this is not JSON: {error}") from error
-    if isinstance(data, list):
+    if isinstance(data, list) and not _is_table(data):
         for number, row in enumerate(data, 1):
             yield _make_document(str(number), row)
     else:
         yield _make_document("", data)
 
 
-def _make_document(part: str, row: Any) -> Document:
-    if isinstance(row, str):
-        return Document(part, row)
-    if not isinstance(row, dict):
-        return Document(part, "")
-    text = _find_text(row, _TEXT_NAMES) or "\n".join(_list_fields(row))
+def _make_document(part: str, value: Any) -> Document:
+    if not isinstance(value, dict):
+        return Document(part, "\n".join(_list_fields(value)))
+    text = _find_text(value, _TEXT_NAMES) or "\n".join(_list_fields(value))
     return Document(
-        part, text, title=_find_text(row, _TITLE_NAMES), url=_find_text(row, _URL_NAMES)
+        part, text, title=_find_text(value, _TITLE_NAMES), url=_find_text(value, _URL_NAMES)
     )
 
 
 def _list_fields(value: Any, name: str = "") -> Iterator[str]:
-    """Yield the texts and numbers in a value, a line each: "office.city: Ulm"."""
+    """Yield the texts and numbers in a value, a line each: "office.city: Ulm".
+
+    Arrays of arrays are tables, whose rows are lines.
+    """
     if isinstance(value, dict):
+        columns = _find_columns(value)
         for key, each in value.items():
-            yield from _list_fields(each, f"{name}.{key}" if name else key)
+            inner_name = f"{name}.{key}" if name else key
+            if columns and _is_table(each):
+                yield from _format_rows([columns, *each]).split("\n")
+            elif each is not columns:
+                yield from _list_fields(each, inner_name)
+    elif _is_table(value):
+        yield from _format_rows(value).split("\n")
     elif isinstance(value, list):
         for each in value:
             yield from _list_fields(each, name)
-    elif isinstance(value, str | int | float) and str(value).strip():
-        yield f"{name}: {value}"
+    elif isinstance(value, str | int | float):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if text.strip():
+            yield f"{name}: {text}" if name else text
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a value is an array of arrays."""
+    return isinstance(value, list) and bool(value) and all(isinstance(row, list) for row in value)
+
+
+def _find_columns(value: dict[str, Any]) -> list[Any] | None:
+    """Return the names of the columns that an object has next to its rows; None where it has none.
+
+    {"columns": ["town", "ferries"], "data": [["Hull", 12]]}
+    """
+    has_rows = any(_is_table(each) for each in value.values())
+    for name in _COLUMN_NAMES:
+        columns = value.get(name)
+        if has_rows and isinstance(columns, list) and all(isinstance(one, str) for one in columns):
+            return columns
+    return None
+
+
+def _format_rows(rows: Sequence[Sequence[Any]]) -> str:
+    """Write the rows of a table, a line for each; the first one may have the columns' names."""
+    return "\n".join(format_named_rows([_format_cell(cell) for cell in row] for row in rows))
+
+
+def _format_first_row(row: Sequence[Any]) -> str:
+    """Write a row that has no row above it; empty where it has the names of columns."""
+    placeholders = ["1"] * len(row)
+    lines = list(format_named_rows([[_format_cell(cell) for cell in row], placeholders]))
+    return lines[0] if len(lines) > 1 else ""
+
+
+def _format_cell(value: Any) -> str:
+    return "; ".join(_list_fields(value))
 
 
 def _find_text(row: dict[str, Any], names: tuple[str, ...]) -> str:

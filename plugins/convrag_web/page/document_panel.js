@@ -60,8 +60,14 @@ function findPage({ text, pages, passage }, cited) {
   return pages.findLast((page) => find(page.start) <= start)?.number;
 }
 
+/** A link to the file of a document, at a page. Browsers ignore the page of what is no PDF. */
+function makeFileLink(address, page) {
+  const href = page ? `${address}#page=${page}` : address;
+  return make("a", { href, rel: "noopener", target: "_blank" }, "Open the file");
+}
+
 function renderDocument(shown, cited) {
-  const { id, title, url, first, last, length, passage } = shown;
+  const { id, title, url, first, last, length, passage, original } = shown;
   const page = findPage(shown, cited);
   const cut =
     last - first < length &&
@@ -78,6 +84,7 @@ function renderDocument(shown, cited) {
         id,
         page && `, ${shown.page_name} ${page}`,
         url && [" · ", makeLink(getAddress(url, page), url)],
+        original && [" · ", makeFileLink(original, shown.page_name === "page" ? page : undefined)],
       ),
     ),
     !passage &&

@@ -32,6 +32,7 @@ OpenAI's protocol, below /v1:
 * `cited_reply`: the citations in replies, counted from 1, with annotations.
 * `source_links`: the addresses of passages' pages.
 * `source_page`: such a page.
+* `original_file`: the files of documents.
 
 Conversations, below /api:
 

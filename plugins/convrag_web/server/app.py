@@ -10,7 +10,13 @@ from starlette.types import ASGIApp
 
 from convrag import Conversations, TurnRecord, __version__
 from convrag.sdk.tasks.options import plugins
-from convrag_web.server import conversations_api, health_api, openai_api, source_page
+from convrag_web.server import (
+    conversations_api,
+    health_api,
+    openai_api,
+    original_file,
+    source_page,
+)
 from convrag_web.server.conversation_turns import ConversationTurns
 from convrag_web.server.errors import install_error_handlers
 from convrag_web.server.guard import Access, Guard
@@ -52,7 +58,7 @@ def make_app(
         redirect_slashes=False,
     )
     app.state.parts = parts
-    for module in (conversations_api, openai_api, source_page, health_api):
+    for module in (conversations_api, openai_api, source_page, original_file, health_api):
         app.include_router(module.router)
     for plugin_app in plugin_apps:
         app.router.routes.extend(plugin_app.routes)

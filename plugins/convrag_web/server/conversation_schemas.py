@@ -140,7 +140,8 @@ class ShownDocument(BaseModel):
 
     Of a very long document, the text around the passage is sent: the characters from `first` to
     `last` of `length`. `passage` is null if the document has changed and the passage is no longer
-    in it. `page_name` is the name of `pages`, such as "slide".
+    in it. `page_name` is the name of `pages`, such as "slide". `original` is the address of the
+    document's file, relative to the server's; null if the server does not show it.
     """
 
     id: str
@@ -154,3 +155,4 @@ class ShownDocument(BaseModel):
     pages: list[ShownPage]
     page_name: str
     passage: Span | None
+    original: str | None

@@ -25,6 +25,7 @@ from convrag_web.server.feedback import (
     format_feedback,
 )
 from convrag_web.server.json_reply import JsonReply
+from convrag_web.server.original_file import make_original_address
 from convrag_web.server.request_texts import check_length
 from convrag_web.server.running_turn import RunningTurn
 from convrag_web.server.server_parts import Parts, ServerParts
@@ -190,7 +191,8 @@ def open_document(
     domain, found = find_passage(parts.conversations.records(conversation_id), passage)
     model = parts.turns.find_model(session)
     document = model.find_document(domain, get_document_id(found))
-    return JsonReply(show_document(document, found))
+    original = make_original_address(parts, model, domain, document.id)
+    return JsonReply({**show_document(document, found), "original": original})
 
 
 @router.get(_CONVERSATION, response_model=schemas.WholeConversation)

@@ -17,8 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from convrag_web.server.errors import RequestError, describe_failure
 
-OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source"})
-"""Paths that need no token, like those below /static/. The addresses of sources are signed."""
+OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source", "/original"})
+"""Paths that need no token, like those below /static/.
+
+The addresses of sources and of files are signed.
+"""
 
 BODY_SECONDS = 30.0
 """The time within which the body of a request must have come."""
@@ -88,7 +91,10 @@ class Guard:
             if message["type"] == "http.response.start":
                 started = True
                 headers = MutableHeaders(scope=message)
+                own_policy = headers.get("Content-Security-Policy")
                 headers.update(HEADERS)
+                if own_policy:  # of a file that a page shows
+                    headers["Content-Security-Policy"] = own_policy
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

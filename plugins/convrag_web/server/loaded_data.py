@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from convrag import ConfigError, Dataset, Document, Passage
+from convrag.sdk.files import find_stored_path
 from convrag.sdk.search.corpus import Corpus, PassageSource
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.turns import Wiring
@@ -57,7 +58,7 @@ class LoadedData:
         paths = self.wiring.config["dataset"].get("path") or []
         if isinstance(paths, str):
             paths = [paths]
-        return [Path(path).expanduser().absolute() for path in paths]
+        return [find_stored_path(Path(path).expanduser()).absolute() for path in paths]
 
     def find_document(self, domain: str, document_id: str) -> Document:
         """Return a document of the data set. Raises RequestError if it is not there any more."""

@@ -20,4 +20,5 @@ class ServerOptions(MessageLimits, Protocol):
     timeout: float
     sources: Literal["annotations", "text"]
     public_url: str
+    originals: bool
     max_body: int

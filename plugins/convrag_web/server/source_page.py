@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from convrag import Document, Passage
 from convrag_web.server.document_view import get_document_id, show_document
 from convrag_web.server.errors import ERRORS, RequestError
+from convrag_web.server.original_file import make_original_address
 from convrag_web.server.served_model import ServedModel
 from convrag_web.server.server_parts import Parts
 from convrag_web.server.source_links import is_web_address
@@ -38,7 +39,9 @@ def show_source(parts: Parts, model: str, domain: str, passage: str, key: str = 
         )
     served = parts.models.find(model)
     found = served.find_passage(domain, passage)
-    return HTMLResponse(_format_page(found, _show_surroundings(served, domain, found)))
+    shown = _show_surroundings(served, domain, found)
+    original = make_original_address(parts, served, domain, shown["id"])
+    return HTMLResponse(_format_page(found, shown, _add_page(original, found)))
 
 
 def _show_surroundings(model: ServedModel, domain: str, passage: Passage) -> dict[str, Any]:
@@ -52,8 +55,22 @@ def _show_surroundings(model: ServedModel, domain: str, passage: Passage) -> dic
     return show_document(alone, passage)
 
 
-def _format_page(passage: Passage, shown: dict[str, Any]) -> str:
-    """Format the page of a document, as `show_document` describes it."""
+def _add_page(original: str | None, passage: Passage) -> str:
+    """Return the address of a file at the page of a passage; empty where there is no file."""
+    page = passage.metadata.get("page")
+    if not original or not isinstance(page, int):
+        return original or ""
+    return f"{original}#page={page}"
+
+
+def _format_page(passage: Passage, shown: dict[str, Any], original: str) -> str:
+    """Format the page of a document, as `show_document` describes it.
+
+    Args:
+        passage: that the page is about.
+        shown: the document.
+        original: the address of its file; empty where it is not shown.
+    """
     text = shown["text"]
     span = shown["passage"] or {"start": 0, "end": 0}
     parts = {
@@ -62,6 +79,7 @@ def _format_page(passage: Passage, shown: dict[str, Any]) -> str:
         "after": text[span["end"] :],
         "name": passage.name,
         "title": shown["title"] or shown["id"],
+        "original": original,
         "url": shown["url"] if is_web_address(shown["url"]) else "",
     }
     return _PAGE.format_map({name: escape(part) for name, part in parts.items()})

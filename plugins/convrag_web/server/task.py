@@ -48,6 +48,8 @@ class ServeTask(Task):
             in a list after the text, for clients that show no annotations.
         public_url: where browsers reach this server, such as https://chat.example.org; by default
             the address that a request came to. The sources in OpenAI's protocol open there.
+        originals: whether those who ask may open the files of documents, next to their texts, as
+            links of the page and of sources.
         max_body: the bytes that a request may have.
         max_messages: the messages that a request may have.
         max_characters: the characters that a message may have.
@@ -77,6 +79,7 @@ class ServeTask(Task):
     attachments: Literal["refuse", "ignore"] = "refuse"
     sources: Literal["annotations", "text"] = "annotations"
     public_url: str = ""
+    originals: bool = False
     max_body: Annotated[int, Ge(1)] = 1_000_000
     max_messages: Annotated[int, Ge(1)] = 2000
     max_characters: Annotated[int, Ge(1)] = 100_000

@@ -12,7 +12,7 @@ import pytest
 from convrag import ConfigError, DataError, Document, Store, UnknownName
 from convrag.testing import DatasetContract
 from convrag_chunkers.sentences import NoChunker
-from convrag_documents import dataset as dataset_module, file_times
+from convrag_documents import file_times, unread_log
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.readers import Reader
 from document_files import make_pdf
@@ -135,10 +135,20 @@ class TestPassages:
         assert passage_ids(make(folder, store, include="*.jsx2")) == ["script.jsx2#1"]
         assert passage_ids(make(folder / "script.jsx2", store)) == ["script.jsx2#1"]
 
+    def test_kinds_that_are_text_can_be_named(self, folder, store):
+        (folder / "part.inc").write_text("Boats leave at noon.")
+        (folder / "disk.img").write_bytes(b"\0\1")
+        note = make(folder, store).note()
+        assert note.endswith(
+            "2 files are of other kinds: .img (1), .inc (1). dataset.text=[inc] reads them as text."
+        )
+        assert "part.inc#1" in passage_ids(make(folder, store, text="inc"))
+        assert "part.inc#1" in passage_ids(make(folder, store, text=["x", "*.inc"]))
+
 
 class TestUnreadable:
     def test_it_is_told_once(self, folder, store, caplog, monkeypatch):
-        monkeypatch.setattr(dataset_module, "_logged_notes", set())
+        monkeypatch.setattr(unread_log, "_logged", {})
         (folder / "broken.pdf").write_bytes(b"no pdf")
         (folder / "logo.png").write_bytes(b"\x89PNG")
         (folder / "tables" / "faq.jsonl").write_bytes(b'{"text": "One."}\n{"text"\n')
@@ -160,7 +170,7 @@ class TestUnreadable:
         assert path
         caplog.clear()
         for _ in range(2):  # the next process lists them no more, unless there are others
-            monkeypatch.setattr(dataset_module, "_logged_notes", set())
+            monkeypatch.setattr(unread_log, "_logged", {})
             assert list(make(folder, store).check()) == []
             (folder / "memo.rtf").write_bytes(b"no RTF")
         assert [
@@ -171,6 +181,36 @@ class TestUnreadable:
             False,
             True,
         ]
+
+    def test_what_has_changed_is_told_alone(self, folder, store, caplog, monkeypatch):
+        """A server reads its folder again whenever a file changes."""
+        monkeypatch.setattr(unread_log, "_logged", {})
+        (folder / "broken.pdf").write_bytes(b"no pdf")
+        (folder / "logo.png").write_bytes(b"\x89PNG")
+
+        def read_again() -> str:
+            caplog.clear()
+            assert list(make(folder, store).check()) == []
+            return "\n".join(record.getMessage() for record in caplog.records)
+
+        assert "broken.pdf: this is no PDF" in read_again()
+        assert read_again() == ""
+        (folder / "notes.txt").write_text("The office cat is called Muffin.\n")
+        (folder / "second.png").write_bytes(b"\x89PNG")
+        assert read_again() == ""
+        (folder / "memo.rtf").write_bytes(b"no RTF")
+        changes = read_again()
+        assert changes.startswith("Newly unread, or not read completely:\n  memo.rtf: ")
+        assert "broken.pdf" not in changes
+        (folder / "broken.pdf").unlink()
+        (folder / "sound.mp3").write_bytes(b"ID3")
+        assert read_again() == (
+            "Read now, or gone:\n  broken.pdf\nNew kinds of files that have no reader: .mp3."
+        )
+        (folder / "memo.rtf").unlink()
+        assert read_again() == "Read now, or gone:\n  memo.rtf"
+        listed = make(folder, store)._unread_log.path.read_text("utf-8")
+        assert "memo.rtf" not in listed
 
     def test_what_is_left_out_is_logged(self, folder, store, caplog):
         (folder / "logo.png").write_bytes(b"\x89PNG")

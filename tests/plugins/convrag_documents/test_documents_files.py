@@ -1,12 +1,13 @@
 """Which files of a folder are found."""
 
 import os
+import unicodedata
 from pathlib import Path
 
 import pytest
 
 from convrag.api.errors import ConfigError, DataError
-from convrag_documents.find_files import FoundFiles, Selection, find_files
+from convrag_documents.find_files import FoundFiles, Selection, find_files, make_suffixes
 
 
 def write(folder: Path, *names: str) -> Path:
@@ -60,6 +61,64 @@ class TestPaths:
         write(tmp_path, "a.md")
         with pytest.raises(DataError, match="there is no such file or folder"):
             find(tmp_path / name)
+
+
+def change_form(name: str, form: str) -> str:
+    return unicodedata.normalize(form, name)
+
+
+@pytest.mark.parametrize("stored", ["NFC", "NFD"])
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+class TestNormalForms:
+    """Names as macOS stores them (NFD) and as keyboards type them (NFC) are one name."""
+
+    NAME = "Büro/Über café.md"
+
+    def test_an_id_is_composed(self, tmp_path, stored, typed):
+        write(tmp_path, change_form(self.NAME, stored), "b.md")
+        assert change_form(self.NAME, "NFC") in ids(tmp_path)
+
+    def test_include(self, tmp_path, stored, typed):
+        write(tmp_path, change_form(self.NAME, stored), "b.md")
+        wanted = [change_form(self.NAME, "NFC")]
+        for pattern in ("Büro/", "Über*", self.NAME):
+            assert ids(tmp_path, include=(change_form(pattern, typed),)) == wanted
+
+    def test_exclude(self, tmp_path, stored, typed):
+        write(tmp_path, change_form(self.NAME, stored), "b.md")
+        for pattern in ("Büro/", "/Büro", "Über*.md"):
+            assert ids(tmp_path, exclude=(change_form(pattern, typed),)) == ["b.md"]
+
+    def test_the_path(self, tmp_path, stored, typed):
+        write(tmp_path, change_form(self.NAME, stored))
+        assert ids(tmp_path / change_form("Büro", typed)) == [change_form("Über café.md", "NFC")]
+        assert ids(tmp_path / change_form(self.NAME, typed)) == [change_form("Über café.md", "NFC")]
+
+
+def test_names_that_differ_in_their_form_alone_are_two_files(tmp_path):
+    names = [change_form("é.md", form) for form in ("NFC", "NFD")]
+    write(tmp_path, *names)
+    found = find(tmp_path).files
+    assert len({file.path for file in found}) == len(list(tmp_path.iterdir()))
+    assert names[0] in {file.id for file in found}
+
+
+class TestText:
+    @pytest.mark.parametrize("kind", ["inc", ".inc", "*.inc", "INC"])
+    def test_ends_of_names(self, tmp_path, kind):
+        write(tmp_path, "a.inc", "B.INC", "c.png", "inc")
+        found = find(tmp_path, text=make_suffixes([kind])).files
+        assert [file.id for file in found if file.named] == ["B.INC", "a.inc"]
+
+    def test_two_suffixes(self, tmp_path):
+        write(tmp_path, "a.conf.in", "b.in")
+        found = find(tmp_path, text=make_suffixes(["conf.in"])).files
+        assert [file.named for file in found] == [True, False]
+
+    @pytest.mark.parametrize("kind", ["", ".", "*", "a/b", "[ab]", "i?c"])
+    def test_what_is_no_end_of_a_name(self, kind):
+        with pytest.raises(ConfigError, match=r"dataset\.text=.*: name the ends of names"):
+            make_suffixes([kind])
 
 
 class TestSelection:

@@ -37,7 +37,7 @@ def refusal(name: str, content: bytes) -> str:
 def list_unread(dataset: DocumentsDataset) -> str:
     """The list of the first start."""
     assert list(dataset.check()) == []
-    return dataset._unread_list.read_text("utf-8")
+    return dataset._unread_log.path.read_text("utf-8")
 
 
 def make(folder: Path, store: Path, **parameters) -> DocumentsDataset:
