@@ -202,14 +202,7 @@ class _Parser:
         formats_end = next((n for n, line in enumerate(lines) if line.rstrip().endswith(".")), -1)
         separator = re.search(r"\btab\s*\((.)\)", "\n".join(lines[: formats_end + 1]))
         sign = separator[1] if separator else "\t"
-        rows = []
-        for line in lines[formats_end + 1 :]:
-            if line.startswith((".", "'")) or not line.strip("_= "):
-                continue
-            if line.startswith("T}") and rows:  # a text of several lines ends
-                rows[-1] += line[2:].split(sign)[1:]
-                continue
-            rows.append(line.removesuffix("T{").split(sign))
+        rows = _split_table(lines[formats_end + 1 :], sign)
         shown = [[read_escapes(cell) for cell in row] for row in rows]
         self._builder.add("\n".join(format_named_rows(shown)))
 
@@ -220,6 +213,26 @@ class _Parser:
             self._at += 1
             if line.rstrip() == end:
                 return
+
+
+def _split_table(lines: Sequence[str], sign: str) -> list[list[str]]:
+    """Split the lines of a table into rows; a cell of several lines is between "T{" and "T}"."""
+    rows: list[list[str]] = []
+    is_in_cell = False
+    for line in lines:
+        if is_in_cell and line.startswith("T}"):
+            is_in_cell = False
+            rows[-1] += line.split(sign)[1:]
+        elif line.startswith((".", "'")):
+            continue
+        elif is_in_cell:
+            rows[-1][-1] = f"{rows[-1][-1]} {line}".strip()
+        elif line.strip("_= "):
+            rows.append(line.split(sign))
+        if rows and rows[-1][-1] == "T{":
+            rows[-1][-1] = ""
+            is_in_cell = True
+    return rows
 
 
 def _name_page(arguments: Sequence[str]) -> str:

@@ -55,6 +55,13 @@ l l.
 port;n
 _
 Hull;12
+Bath;T{
+3 or
+more
+T}
+T{
+Deal
+T};7
 .TE
 """
 
@@ -83,7 +90,7 @@ def test_a_page_of_man():
         "Old options",
         "Cafe\u0301 “quoted” 5×3 SMALL it's.",
         "```\n  one -x\n    two\n```",
-        "port: Hull; n: 12",
+        "port: Hull; n: 12\nport: Bath; n: 3 or more\nport: Deal; n: 7",
     ]
 
 
