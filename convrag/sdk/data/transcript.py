@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from convrag.api.passages import Passage
 from convrag.api.records import TurnRecord
-from convrag.sdk.output.printable import format_line, format_text
+from convrag.sdk.output.printable import escape_markdown, format_line, format_text
 from convrag.sdk.search.queries import summarise_queries
 from convrag.sdk.text.analysis import take_words
 
@@ -117,12 +117,12 @@ def format_transcript(title: str, records: Sequence[TurnRecord]) -> str:
 def _format_queries(record: TurnRecord) -> str:
     if all(query.text == record.original_query for query in record.queries):
         return ""
-    return f"*Searched for: {_escape(format_line(summarise_queries(record.queries)))}*"
+    return f"*Searched for: {escape_markdown(summarise_queries(record.queries))}*"
 
 
 def _format_source(source: Source) -> str:
     passage = source.passage
-    return f"\\[{source.number}\\] {_format_link(passage)} ({_escape(format_line(passage.id))})"
+    return f"\\[{source.number}\\] {_format_link(passage)} ({escape_markdown(passage.id)})"
 
 
 def _format_uncited(sources: Sequence[Source]) -> str:
@@ -139,15 +139,10 @@ def _format_link(passage: Passage) -> str:
 
     Any other address follows the name.
     """
-    name = _escape(format_line(name_passage(passage))[:_LONGEST_NAME])
+    name = escape_markdown(format_line(name_passage(passage))[:_LONGEST_NAME])
     if passage.url.lower().startswith(("http://", "https://")):
         address = quote(passage.url, safe=":/?#[]@!$&()*+,;=%~-._", errors="replace")
         return f"[{name}](<{address}>)"
     if passage.url:
-        return f"{name} ({_escape(format_line(passage.url))})"
+        return f"{name} ({escape_markdown(passage.url)})"
     return name
-
-
-def _escape(text: str) -> str:
-    """Put a backslash before each character that Markdown would read."""
-    return "".join(f"\\{each}" if each in "\\`*_[]" else each for each in text)

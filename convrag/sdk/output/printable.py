@@ -7,12 +7,14 @@ from convrag.api.printable import make_printable
 
 __all__ = [
     "count",
+    "escape_markdown",
     "format_cell",
     "format_duration",
     "format_line",
     "format_table",
     "format_text",
     "make_printable",
+    "unescape_markdown",
 ]
 
 
@@ -44,6 +46,34 @@ def format_text(text: str) -> str:
 def format_line(text: str) -> str:
     """Return a text as one line of Markdown without HTML."""
     return " ".join(format_text(text).split())
+
+
+_SYNTAX = re.compile(
+    r"[\\`*\[\]~]"
+    r"|(?<!\w)_|_(?!\w)"  # within a word it is no emphasis
+    r"|:(?=//)|(?<=www)\."  # addresses, which GitHub's Markdown makes links of
+    r"|\A(?:[#>|+-]|\d{1,9}(?P<point>[.)]))"  # headings, quotations, tables and lists
+)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+def escape_markdown(text: str) -> str:
+    """Return a text as one line of Markdown that shows it as it is.
+
+    Everything that comes from a document goes through it: it makes no link, image or item of a
+    list, and no line break.
+    """
+    return _SYNTAX.sub(_escape, format_line(text))
+
+
+def _escape(found: re.Match[str]) -> str:
+    point = found["point"]
+    return f"{found[0][:-1]}\\{point}" if point else f"\\{found[0]}"
+
+
+def unescape_markdown(text: str) -> str:
+    """Return the line that `escape_markdown` escaped."""
+    return _ESCAPE.sub(r"\1", text)
 
 
 def format_cell(text: str) -> str:
