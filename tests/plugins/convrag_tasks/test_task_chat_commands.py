@@ -264,7 +264,9 @@ def test_a_saved_conversation_has_addresses_and_no_markdown_of_others() -> None:
     assert "- \\[1\\] [Pets](<https://pets.example/a?b=(c)>) (d)" in text
     assert "(javascript:x)" in text
     assert "](<javascript" not in text
-    assert "[\\[x\\](http://evil) &lt;b> \\*bold\\* # no](<https://a.example/%3Cx%3E%20y>)" in text
+    assert (
+        "[\\[x\\](http\\://evil) &lt;b> \\*bold\\* # no](<https://a.example/%3Cx%3E%20y>)" in text
+    )
     assert "*Searched for: a\\*b*" in text
 
 
