@@ -30,7 +30,7 @@ _INTERFACE = (base_stages.__name__, kinds.__name__)
 def guard_stage(stage: Stage) -> None:
     """Put guards around the methods of a stage object that its kind of stage declares."""
     for name in _list_methods(type(stage)):
-        method = _guard_exits(stage, name, getattr(stage, name))
+        method = _guard_exits(stage, name, _bind_late(stage, name))
         if name in _CHECKS:
             method = _guard_result(stage, name, method)
         setattr(stage, name, method)
@@ -46,6 +46,20 @@ def _list_methods(cls: type[Stage]) -> tuple[str, ...]:
                 name: None for name, member in vars(kind).items() if inspect.isfunction(member)
             }
     return tuple(name for name in names if not name.startswith("_"))
+
+
+def _bind_late(stage: Stage, name: str) -> Callable[..., Any]:
+    """Return a method that is looked up at each call: a test may replace it in the class."""
+    method: Callable[..., Any] = getattr(stage, name)
+    is_of_class = name not in vars(stage)
+    if not is_of_class or not inspect.isfunction(inspect.getattr_static(type(stage), name)):
+        return method
+
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(type(stage), name)(stage, *args, **kwargs)
+
+    return call
 
 
 def _guard_exits(stage: Stage, name: str, method: Callable[..., Any]) -> Callable[..., Any]:

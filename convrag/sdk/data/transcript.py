@@ -65,8 +65,11 @@ _WORDS_OF_NAME = 10
 
 
 def name_passage(passage: Passage) -> str:
-    """Return the place of a passage in its document, else its title, else its first words."""
-    name = passage.place or passage.title
+    """Return the place of a passage in its document, else its title, else its first words.
+
+    It is one line.
+    """
+    name = " ".join((passage.place or passage.title).split())
     if name:
         return name
     text = " ".join(passage.text.split())
@@ -83,7 +86,7 @@ def describe_passage(passage: Passage) -> str:
     address = passage.url
     if not address and not passage.place:
         address = passage.id
-    return " - ".join(part for part in (name, address) if part)
+    return " - ".join(part for part in (name, " ".join(address.split())) if part)
 
 
 _LONGEST_NAME = 200  # characters

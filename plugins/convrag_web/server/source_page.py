@@ -13,6 +13,7 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
 from convrag import Document, Passage
+from convrag.sdk.output.printable import make_printable
 from convrag_web.server.document_view import get_document_id, show_document
 from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.served_model import ServedModel
@@ -53,7 +54,10 @@ def _show_surroundings(model: ServedModel, domain: str, passage: Passage) -> dic
 
 
 def _format_page(passage: Passage, shown: dict[str, Any]) -> str:
-    """Format the page of a document, as `show_document` describes it."""
+    """Format the page of a document, as `show_document` describes it.
+
+    Control characters are shown as signs: bidirectional ones would show the text in another order.
+    """
     text = shown["text"]
     span = shown["passage"] or {"start": 0, "end": 0}
     parts = {
@@ -64,4 +68,4 @@ def _format_page(passage: Passage, shown: dict[str, Any]) -> str:
         "title": shown["title"] or shown["id"],
         "url": shown["url"] if is_web_address(shown["url"]) else "",
     }
-    return _PAGE.format_map({name: escape(part) for name, part in parts.items()})
+    return _PAGE.format_map({name: escape(make_printable(part)) for name, part in parts.items()})
