@@ -95,9 +95,13 @@ _CLEAR = """
     UPDATE convrag_conversations SET title = '', version = version + 1, updated = :updated
     WHERE key = :key RETURNING number
 """
-_FIND_TURN = """
-    SELECT t.number, record FROM convrag_turns AS t
-    JOIN convrag_conversations AS c ON t.conversation = c.number
+_TURNS = """
+    SELECT t.number, t.turn_id, t.record, s.checksum FROM convrag_turns AS t
+    LEFT JOIN convrag_checksums AS s
+        ON s.conversation = t.conversation AND s.number = t.number AND s.version = t.version
+"""
+_FIND_TURN = f"""
+    {_TURNS} JOIN convrag_conversations AS c ON t.conversation = c.number
     WHERE key = :key AND (t.number = :number OR :number = 0) ORDER BY t.number DESC LIMIT 1
 """
 _COUNT_TURNS_OF = """
@@ -105,11 +109,8 @@ _COUNT_TURNS_OF = """
     JOIN convrag_conversations AS c ON t.conversation = c.number WHERE key = :key
 """
 _COUNT_TURNS = "SELECT count(*) FROM convrag_turns WHERE conversation = :number"
-_READ_TURNS = """
-    SELECT t.number, t.turn_id, t.record, c.checksum FROM convrag_turns AS t
-    LEFT JOIN convrag_checksums AS c
-        ON c.conversation = t.conversation AND c.number = t.number AND c.version = t.version
-    WHERE t.conversation = :number AND t.version > :after ORDER BY t.number
+_READ_TURNS = f"""
+    {_TURNS} WHERE t.conversation = :number AND t.version > :after ORDER BY t.number
 """
 _ADD_TURN = """
     INSERT INTO convrag_turns VALUES (:conversation, :number, :turn_id, :version, :record)

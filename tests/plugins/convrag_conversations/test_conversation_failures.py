@@ -300,7 +300,11 @@ def test_a_changed_turn_does_not_fit_its_checksum(tmp_path: Path) -> None:
     change(
         path, "UPDATE convrag_turns SET record = replace(record, 'two?', 'tw0?') WHERE number = 2"
     )
-    for read in (lambda store: store.records("c"), lambda store: store.get("c")):
+    for read in (
+        lambda store: store.records("c"),
+        lambda store: store.find_record("c", 2),
+        lambda store: store.get("c"),
+    ):
         with pytest.raises(ConversationsUnusable, match="turn 2 of conversation 'c' is damaged"):
             read(Conversations(path))
 
