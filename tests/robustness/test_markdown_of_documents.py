@@ -160,5 +160,7 @@ def test_every_place_is_listed() -> None:
     ],
 )
 def test_only_what_markdown_reads_is_escaped(text: str, escaped: str) -> None:
-    assert escape_markdown(text) == escaped
+    assert escape_markdown(text, begins_line=True) == escaped
+    within = escape_markdown(f"x {text}").removeprefix("x ")
+    assert within == re.sub(r"^(\d*)\\(?=[#>|+.)-])", r"\1", escaped)
     assert unescape_markdown(escaped) == " ".join(text.split()).replace("<b", "&lt;b")

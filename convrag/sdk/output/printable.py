@@ -52,23 +52,25 @@ _SYNTAX = re.compile(
     r"[\\`*\[\]~]"
     r"|(?<!\w)_|_(?!\w)"  # within a word it is no emphasis
     r"|:(?=//)|(?<=www)\."  # addresses, which GitHub's Markdown makes links of
-    r"|\A(?:[#>|+-]|\d{1,9}(?P<point>[.)]))"  # headings, quotations, tables and lists
 )
+_BLOCK = re.compile(r"\A(?:(?=[#>|+-])|\d{1,9}(?=[.)]))")
+"""The beginning of a heading, a quotation, a table or a list, where a backslash undoes it."""
+
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
-def escape_markdown(text: str) -> str:
+def escape_markdown(text: str, *, begins_line: bool = False) -> str:
     """Return a text as one line of Markdown that shows it as it is.
 
     Everything that comes from a document goes through it: it makes no link, image or item of a
     list, and no line break.
+
+    Args:
+        text: any text.
+        begins_line: whether nothing stands before it in its line, or in its item of a list.
     """
-    return _SYNTAX.sub(_escape, format_line(text))
-
-
-def _escape(found: re.Match[str]) -> str:
-    point = found["point"]
-    return f"{found[0][:-1]}\\{point}" if point else f"\\{found[0]}"
+    escaped = _SYNTAX.sub(r"\\\g<0>", format_line(text))
+    return _BLOCK.sub(r"\g<0>\\", escaped) if begins_line else escaped
 
 
 def unescape_markdown(text: str) -> str:

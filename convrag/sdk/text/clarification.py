@@ -19,7 +19,10 @@ def format_question(question: str, choices: Sequence[str]) -> str:
     """Format a question back, in Markdown, with the choices below it as a numbered list."""
     if not choices:
         return question
-    numbered = [f"{number}. {escape_markdown(choice)}" for number, choice in enumerate(choices, 1)]
+    numbered = [
+        f"{number}. {escape_markdown(choice, begins_line=True)}"
+        for number, choice in enumerate(choices, 1)
+    ]
     return "\n".join([question, "", *numbered])
 
 
