@@ -61,7 +61,8 @@ def leave(make: Callable[[], BaseException]) -> Any:
 
 def make_stage(base: type, method: str, make: Callable[[], BaseException]) -> Any:
     """A stage of a plugin whose method leaves."""
-    return type("Leaving", (base,), {method: lambda self, *args, **kwargs: leave(make)})
+    members = {"__module__": __name__, method: lambda self, *args, **kwargs: leave(make)}
+    return type("Leaving", (base,), members)
 
 
 def build(group: str, cls: Any, folder: Path) -> Any:
@@ -336,7 +337,8 @@ def test_hits_that_will_not_do_name_the_retriever_whoever_asks(
 def test_scores_that_will_not_do_name_the_ranker_whoever_asks(
     scores: Any, problem: str, method: str, tmp_path: Path
 ) -> None:
-    members = {"score": lambda self, q, t: scores, method: lambda self, q, t: scores}
+    members = {"__module__": __name__, "score": lambda self, q, t: scores}
+    members[method] = members["score"]
     ranker = build("ranker", type("Odd", (Ranker,), members), tmp_path)
     with pytest.raises(
         StageFault, match=rf"{problem.replace('score', method, 1)}.*\(ranker={PLACE}"
