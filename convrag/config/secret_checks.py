@@ -89,11 +89,13 @@ def note_headers(config: DictConfig) -> None:
 def _find_headers(config: DictConfig) -> Iterator[DictConfig]:
     """Yield the dictionaries of headers in a configuration."""
     for name in config:
-        if OmegaConf.is_interpolation(config, name) or OmegaConf.is_missing(config, name):
+        if not isinstance(name, str) or OmegaConf.is_missing(config, name):
+            continue
+        if OmegaConf.is_interpolation(config, name):
             continue
         node = config[name]
         if isinstance(node, DictConfig):
-            yield from [node] if _HEADERS.search(str(name)) else _find_headers(node)
+            yield from [node] if _HEADERS.search(name) else _find_headers(node)
 
 
 def _is_literal(header: str) -> bool:
