@@ -46,6 +46,26 @@ _KEY = re.compile(
 )
 
 
+_noted: set[str] = set()
+"""The values that the configurations of this process take from the environment for headers."""
+
+
+def note_secret(text: str) -> None:
+    """Note that a text is secret, and so is each variable's value in it, whatever their names are.
+
+    A header may hold a key under any name: `{X-Team: "Key ${oc.env:GATE}"}`.
+    """
+    _noted.add(text)
+    for value in os.environ.values():
+        if len(value) >= _MIN_LENGTH and value in text:
+            _noted.add(value)
+
+
+def is_noted_secret(text: str) -> bool:
+    """Whether a text was noted as a secret."""
+    return text in _noted
+
+
 def is_secret_name(name: str, *, loose: bool = False) -> bool:
     """Whether a name is a secret's: "api_key", "Authorization", "x-api-key".
 
@@ -96,19 +116,23 @@ def _replace_references(text: str) -> str:
 def list_held_secrets() -> dict[str, str]:
     """List the environment's variables with secrets: name -> value.
 
-    They are named like secrets, and their values can be neither a word nor a path.
+    They are named like secrets, or a header has their values, which can be neither a word nor a
+    path.
     """
     return {
         name: value
         for name, value in os.environ.items()
-        if _HOLDER.search(name) and len(value) >= 8 and not _is_path(value)
+        if len(value) >= 8
+        and not _is_path(value)
+        and (_HOLDER.search(name) or is_noted_secret(value))
     }
 
 
 def redact(message: str, *secrets: str | None, address: str | None = None) -> str:
     """Replace the secrets in a message by asterisks.
 
-    Secrets of the environment are variables named like a secret, and passwords in addresses.
+    Secrets of the environment are variables named like a secret, passwords in addresses, and what
+    headers have from it.
 
     Args:
         message: any text.
@@ -147,9 +171,12 @@ def is_public_address(address: str) -> bool:
 
 def _list_environment_secrets() -> Iterator[str]:
     """List what is secret in the environment."""
+    yield from list(_noted)
     for name, value in os.environ.items():
         if _VARIABLE.search(name) and not _is_path(value):
             yield value
+        if name.upper().endswith("_HEADERS"):  # OTEL_EXPORTER_OTLP_HEADERS=x-team=...,x-key=...
+            yield from (part.partition("=")[2].strip() for part in value.split(","))
         if "://" in value and "@" in value:
             yield from _find_secret_parts(value)
 

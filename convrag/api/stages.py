@@ -202,8 +202,8 @@ class Retriever(Stage):
 
         All queries have the same turn and domain. Each retriever combines them in its own way: BM25
         adds weighted scores, a dense retriever adds weighted vectors, others fuse ranks. An
-        error, or a score that is NaN, fails the turn: its record has the error, and later turns go
-        on.
+        error, more than k passages, the same one twice, or a score that is not finite fails the
+        turn: its record has the error, and later turns go on.
 
         Args:
             queries: the queries with their weights; without any, nothing is found.
@@ -248,8 +248,8 @@ class Ranker(Stage):
 
         Texts with equal scores keep their order.
 
-        If a reranker raises, or a score is NaN, the passages keep the retriever's order, and the
-        turn's record has the reason.
+        If a reranker raises, or returns anything but a finite number for each text, the passages
+        keep the retriever's order, and the turn's record has the reason.
 
         Args:
             query: the standalone question.

@@ -18,6 +18,7 @@ from convrag.api.records import EXIT_STATUS
 from convrag.cli.launch import remove_if_empty
 from convrag.cli.report import read_exit_status, write_error
 from convrag.cli.signals import leave_if_told, note_kept
+from convrag.concurrency.exits import is_failure
 from convrag.config.checks import check_config
 from convrag.config.command import Command
 from convrag.config.settings import read_metric_names
@@ -91,7 +92,9 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
     except (ConvragError, OmegaConfBaseException) as error:
         write_error(error)
         status = read_exit_status(error)
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         from convrag.store.files import describe_disk_error
 
         leave_if_told()

@@ -16,7 +16,7 @@ from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.resolvers import oc
 
-from convrag.api.secrets import MASK, redact
+from convrag.api.secrets import MASK, is_noted_secret, redact
 from convrag.concurrency.locks import FOLDER_LOCK, hold_folder
 from convrag.config.advice import refuse_grid
 from convrag.config.choices import is_sweep
@@ -154,7 +154,9 @@ def _leave_to_hydra(command: Namespace, task: TaskFunction) -> None:
 def _read_redacted(*arguments: str | None) -> str | None:
     """Return what `oc.env` returns for these arguments, with asterisks for a secret."""
     value = oc.env(*arguments)  # type: ignore[arg-type]
-    return value if value is None or redact(value) == value else MASK
+    if value is None:
+        return None
+    return MASK if is_noted_secret(value) or redact(value) != value else value
 
 
 def remove_if_empty(folder: Path) -> None:

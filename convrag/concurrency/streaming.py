@@ -10,6 +10,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from convrag.concurrency.cancellation import Cancellation, when_cancelled
+from convrag.concurrency.exits import to_exception
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -244,7 +245,7 @@ class Stream(Generic[E, T]):
             with when_cancelled(self.cancel), self.cancellation.apply():
                 self._records.append(self._work(self._send))
         except BaseException as error:
-            self.error = error
+            self.error = to_exception(error)
         finally:
             self._ended.set()
             self.wake()

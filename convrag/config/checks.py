@@ -11,6 +11,7 @@ from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.config.command import Command
 from convrag.config.keys import check_keys, list_stages
 from convrag.config.messages import explained
+from convrag.config.secret_checks import note_headers
 from convrag.config.settings import Settings
 from convrag.config.yaml_files import cite
 from convrag.registry import plugins
@@ -36,6 +37,7 @@ def check_config(config: DictConfig, command: Command) -> None:
             registry.check_name(key.partition("@")[0], name)
     try:
         check_keys(config, registry, command.names)
+        note_headers(config)
         _check_stage_values(config)
         read_settings(config)
     except ConfigError as error:

@@ -4,6 +4,7 @@ The command, Python (`Pipeline.compose`), the server and each cell of a grid go 
 `compose_checked`; before it, `prepare_overrides` turns what a user typed into Hydra's words.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,11 +22,14 @@ from convrag.config.messages import explained
 from convrag.config.option_source import load_options
 from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE, variants as variants
-from convrag.config.yaml_files import read_yaml, user_folder
+from convrag.config.yaml_files import list_chosen_files, read_yaml, user_folder
 from convrag.registry import plugins
 
 CONFIG_NAME = "config"
 """The configuration from which a command starts: conf/config.yaml."""
+
+_GLOBAL = re.compile(r"^#\s*@package\s+_global_\s*$", re.MULTILINE)
+"""The line by which a file sets keys of the whole configuration."""
 
 
 class Composed(NamedTuple):
@@ -132,8 +136,28 @@ def compose_checked(
         config = load()
         command = Command(overrides, {**config.hydra.runtime.choices}, in_grid)
         refuse_secrets(config)
+        _refuse_unread_plugins(config)
         check_config(config, command)
     return Composed(config, command)
+
+
+def _refuse_unread_plugins(config: DictConfig) -> None:
+    """Raise ConfigError for a plugin file that was not loaded: a preset of a preset names it."""
+    read = plugins.load().files
+    files = OmegaConf.select(config, "plugins")
+    for name, path in zip(files or (), _list_files(files, Path(), ""), strict=True):
+        if not any(path == other or _ends_with(other, name) for other in read):
+            raise ConfigError(
+                f"plugins: {name} is not loaded: it stands in a file that the command does not "
+                "name. Name it in the command, plugins=[...], in the file of --config-name, or in "
+                "a preset that the command chooses"
+            )
+
+
+def _ends_with(path: Path, name: str) -> bool:
+    """Whether a name, which may be relative to another folder, is the end of a path."""
+    parts = [part for part in Path(name).parts if part not in (".", "..")]
+    return list(path.parts[-len(parts) :]) == parts
 
 
 def leave_out_hydra(config: DictConfig) -> DictConfig:
@@ -156,15 +180,20 @@ def use_folder(folder: str | None, config_name: str | None) -> None:
 def find_plugin_files(overrides: Iterable[str]) -> list[Path]:
     """Return the plugin files that a command names, which are loaded before Hydra composes.
 
-    Those of the file of --config-name are relative to it, those of overrides
-    (`plugins=[my_plugin.py]`) to the current folder. Raises ConfigError for a value that is not a
-    list.
+    Those of the file of --config-name and of presets (`+seed=mine`) are relative to it, those of
+    overrides (`plugins=[my_plugin.py]`) to the current folder. Raises ConfigError for a value that
+    is not a list.
     """
+    overrides = list(overrides)
     found: list[Path] = []
     file = user_folder.find_config_file()
     if file:
         names = OmegaConf.select(read_yaml(file), "plugins")
         found += _list_files(names, file.parent, f"{file}: ")
+    for preset in list_chosen_files(overrides):
+        if isinstance(preset, Path) and preset != file and _is_preset(preset):
+            names = OmegaConf.select(read_yaml(preset), "plugins")
+            found += _list_files(names, preset.parent, f"{preset}: ")
     for override in overrides:
         key, equals, value = override.lstrip("+").partition("=")
         if key == "plugins" and equals:
@@ -172,6 +201,12 @@ def find_plugin_files(overrides: Iterable[str]) -> list[Path]:
             names = list(filter(None, items)) if value.startswith("[") else value
             found += _list_files(names, Path(), "")
     return found
+
+
+def _is_preset(file: Path) -> bool:
+    """Whether a file sets keys of the whole configuration, not those of its own folder."""
+    head = file.read_text(encoding="utf-8", errors="replace")[:500]
+    return bool(_GLOBAL.search(head))
 
 
 def _list_files(names: Any, folder: Path, where: str) -> list[Path]:

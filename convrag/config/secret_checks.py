@@ -1,18 +1,35 @@
 """Keeps passwords and keys out of a run's files: they are refused outside the environment."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held_secrets
+from convrag.api.secrets import (
+    MASK,
+    describe_secret,
+    is_secret_name,
+    list_held_secrets,
+    note_secret,
+)
 from convrag.config.settings import Settings
 
 _HYDRAS_OWN = frozenset({"overrides", "runtime", "help", "hydra_help"})
 """Keys below `hydra` that repeat other parts of the configuration, or are Hydra's own texts."""
+
+_HEADERS = re.compile(r"(^|_)headers$", re.IGNORECASE)
+"""The name of a dictionary of headers: `llm.extra.extra_headers`."""
+
+_REFERENCE = re.compile(r"\$\{(?:[^{}]|\{[^{}]*\})*\}")
+_DEFAULT = re.compile(r"\$\{oc\.env:[^,{}]*,\s*(?P<default>[^{}]*?)\s*\}")
+_SCHEME = re.compile(r"[A-Za-z-]{0,16}[\s:=]*")
+"""What may stand beside a reference in a header: "Bearer ${oc.env:GATE}"."""
 
 _NOT_A_VALUE = (None, "", "???", "null", "true", "false", "''", '""')
 
@@ -57,7 +74,47 @@ def refuse_secrets(config: DictConfig) -> None:
             _refuse(f"hydra.{key}", value, held)
 
 
-def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = False) -> None:
+def note_headers(config: DictConfig) -> None:
+    """Note the values of headers as secrets: `redact` then removes them, whatever their names."""
+    for headers in _find_headers(config):
+        with suppress(
+            OmegaConfBaseException
+        ):  # a variable is not set: it is missed where it is used
+            resolved = OmegaConf.to_container(headers, resolve=True)
+            for value in resolved.values() if isinstance(resolved, dict) else ():
+                if value not in _NOT_A_VALUE and not isinstance(value, bool):
+                    note_secret(str(value))
+
+
+def _find_headers(config: DictConfig) -> Iterator[DictConfig]:
+    """Yield the dictionaries of headers in a configuration."""
+    for name in config:
+        if not isinstance(name, str) or OmegaConf.is_missing(config, name):
+            continue
+        if OmegaConf.is_interpolation(config, name):
+            continue
+        node = config[name]
+        if isinstance(node, DictConfig):
+            yield from [node] if _HEADERS.search(name) else _find_headers(node)
+
+
+def _is_literal(header: str) -> bool:
+    """Whether the value of a header has more of its own than a reference and a scheme."""
+    defaults = [found["default"] for found in _DEFAULT.finditer(header)]
+    if any(default not in _NOT_A_VALUE for default in defaults):
+        return True
+    others = _REFERENCE.sub("", header)
+    return others == header or not _SCHEME.fullmatch(others.strip())
+
+
+def _refuse(
+    key: str,
+    value: Any,
+    held: Mapping[str, str],
+    *,
+    loose: bool = False,
+    is_header: bool = False,
+) -> None:
     """Look through a value of any depth. Raises ConfigError.
 
     Args:
@@ -65,21 +122,26 @@ def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = Fals
         value: unresolved.
         held: the environment's secrets.
         loose: whether its name was chosen by the user, below a parameter that is a dictionary.
+        is_header: whether it is the value of a header, which any name may have.
     """
     name = key.rpartition(".")[2]
     if isinstance(value, Mapping):
         is_parameter = "." in key and key.partition(".")[0] in GROUPS
         has_free_names = loose or (is_parameter and OPTION_KEY not in value)
         for inner, each in value.items():
-            _refuse(f"{key}.{inner}", each, held, loose=has_free_names)
+            is_inner_header = is_header or bool(_HEADERS.search(name))
+            place = f"{key}.{inner}"
+            _refuse(place, each, held, loose=has_free_names, is_header=is_inner_header)
     elif isinstance(value, list | tuple):
         for each in value:
-            _refuse(key, each, held, loose=loose)
+            _refuse(key, each, held, loose=loose, is_header=is_header)
     elif value not in _NOT_A_VALUE and not isinstance(value, bool):
         text = str(value)
         what = describe_secret(text, held)
         if not what and is_secret_name(name, loose=loose) and "${" not in text:
             raise _make_error(key, "is named like a secret")
+        if not what and is_header and _is_literal(text):
+            raise _make_error(key, "is a header, which may hold a key")
         what = what or describe_secret(name, held)
         if what:
             raise _make_error(key, f"holds {what}")

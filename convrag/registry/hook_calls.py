@@ -17,6 +17,7 @@ import pluggy
 from convrag.api import hookspecs
 from convrag.api.errors import find_package, locate_error, locate_function
 from convrag.api.records import Report
+from convrag.concurrency.exits import is_failure
 
 _RESULTS: Mapping[str, type] = {
     "convrag_report": Report,
@@ -115,7 +116,7 @@ def register_guarded(
 
 
 def warn_of_hook(
-    plugin: str, hook: str, error: Exception, place: str = "", *, again: bool = False
+    plugin: str, hook: str, error: BaseException, place: str = "", *, again: bool = False
 ) -> None:
     """Warn that a plugin's hook failed, and where; with `again`, write it to the log file alone."""
     shown = f" ({place})" if place else ""
@@ -144,7 +145,9 @@ def _guard(
     def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
             return _check_result(hook, function(*args, **kwargs))
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             place = locate_error(error, {find_package(function)}) or locate_function(function)
             warn_of_hook(plugin, hook, error, place, again=plugin in warned)
             warned.add(plugin)

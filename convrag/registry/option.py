@@ -21,6 +21,7 @@ from convrag.api.errors import (
 from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.stage import Stage
 from convrag.api.stages import Task
+from convrag.concurrency.exits import is_failure
 from convrag.registry.importing import describe_cause, find_install, redirect_prints
 from convrag.registry.origin import FIRST_PARTY
 from convrag.registry.parameters import Parameter, Use, read_argument_texts, read_parameters
@@ -242,7 +243,9 @@ class Option:
         try:
             with redirect_prints():
                 return getattr(import_module(module), name)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             missing = self._find_missing_extra(error)
             if missing:
                 raise missing from error

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from convrag.api.errors import ConfigError, locate_error
+from convrag.concurrency.exits import is_failure
 from convrag.registry.importing import redirect_prints
 
 
@@ -33,8 +34,10 @@ def import_file(path: Path, name: str) -> ModuleType:
     try:
         with redirect_prints():
             exec(compile(path.read_bytes(), path, "exec"), vars(module))
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[name]
+        if not is_failure(error):
+            raise
         place = locate_error(error, {name})
         raise ConfigError(f"plugins: {place} fails: {type(error).__name__}: {error}") from error
     return module

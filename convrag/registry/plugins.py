@@ -26,6 +26,7 @@ from convrag.api.errors import (
 )
 from convrag.api.secrets import redact_address
 from convrag.api.stage import Stage
+from convrag.concurrency.exits import is_failure
 from convrag.registry.hook_calls import GuardedPlugin, make_manager, register_guarded
 from convrag.registry.importing import describe_cause, redirect_prints
 from convrag.registry.option import Option
@@ -192,7 +193,9 @@ class Plugins:
         try:
             with redirect_prints():
                 yield
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             name, cause = origin.distribution, describe_cause(error, module)
             cure = f"Repair or uninstall {name}, or leave it out: CONVRAG_DISABLE_PLUGINS={name}"
             self._add_failure(origin.error(f"could not be loaded ({cause}). {cure}"))

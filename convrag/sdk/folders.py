@@ -1,4 +1,4 @@
-"""Folders that are written whole or not at all."""
+"""Folders that are written whole or not at all, and folders that a process holds."""
 
 import secrets
 import shutil
@@ -6,8 +6,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from convrag.api.errors import ConfigError
+from convrag.api.errors import ConfigError, FolderInUse
 from convrag.concurrency.cancellation import cleanup_at_exit
+from convrag.concurrency.locks import hold_folder
+
+
+def is_held(folder: Path) -> bool:
+    """Whether another process, or thread, writes a run into a folder, or may do so.
+
+    A folder that does not exist may be one of another machine.
+    """
+    if not folder.is_dir():
+        return True
+    try:
+        with hold_folder(folder):
+            return False
+    except (FolderInUse, OSError):
+        return True
 
 
 @contextmanager

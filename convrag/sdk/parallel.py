@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from convrag.concurrency.cancellation import Cancellation, Cancelled, when_cancelled
+from convrag.concurrency.exits import to_exception
 from convrag.concurrency.slots import release_slot
 from convrag.sdk.output.progress import track
 from convrag.store.usage_meter import UsageMeter, current_meter
@@ -183,5 +184,5 @@ class _Threads(Generic[R]):
                     raise Cancelled
                 future.set_result(call())
             except BaseException as error:
-                future.set_exception(error)
+                future.set_exception(to_exception(error))
             del task, future, call  # a thread that waits holds no results

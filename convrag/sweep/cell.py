@@ -12,6 +12,7 @@ from typing import Any
 from convrag.api.errors import ConvragError, DataError, JobLost
 from convrag.api.records import EXIT_STATUS, Cell
 from convrag.api.secrets import redact
+from convrag.concurrency.exits import is_failure
 from convrag.concurrency.locks import hold_folder
 from convrag.run.manifest import MANIFEST
 from convrag.score.endings import describe_gaps
@@ -129,7 +130,9 @@ def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
     (folder / "error.txt").unlink(missing_ok=True)
     try:
         status = execute()
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         disk_message = describe_disk_error(error)
         if disk_message:  # the folder cannot note it either
             raise DiskError(disk_message) from error

@@ -10,5 +10,7 @@
 * `stage_pool`: the stages of a process, where equal ones are one object, with their fingerprints
   and descriptions.
 * `defects`: checks the results of stages, and describes defects with plugin, file and line.
+* `stage_guard`: turns exits of stages into failures, and checks scores, hits, vectors and labels,
+  whoever calls a stage.
 * `logs`: the format of log records on the terminal, and warnings without repetition.
 """

@@ -2,13 +2,12 @@
 
 What stages return is checked where it arrives, as it would fail later, in somebody else's code. A
 number that is NaN is such a defect: it is neither less nor greater than another one, so whatever
-sorts by it has an arbitrary order. `guard_numbers` checks the numbers of a stage whoever calls it,
-a turn or another stage; `check_result` checks what a turn is given.
+sorts by it has an arbitrary order. `check_result` checks what a turn is given; `stage_guard` checks
+scores and vectors whoever calls the stage, a turn or another stage.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
-from math import isnan
+from collections.abc import Iterable, Mapping, Set
+from math import isfinite, isnan
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -88,6 +87,9 @@ def _add_article(name: str) -> str:
     return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
+_NO_LISTS = (str, bytes, Set, Mapping)
+"""Types that can be iterated over, and are not a list: they have no order of their own."""
+
 _NOTES = {"fallback": str, "trace": Mapping}
 
 _FIELDS: dict[type, dict[str, Any]] = {
@@ -119,10 +121,10 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
             for a collection, whose items are returned as a tuple.
 
     Raises:
-        StageFault: something in it is of another type, or a number is NaN.
+        StageFault: something in it is of another type, or a number is not finite.
     """
     if isinstance(wanted, list):
-        if isinstance(result, str | bytes) or not isinstance(result, Iterable):
+        if isinstance(result, _NO_LISTS) or not isinstance(result, Iterable):
             raise _make_type_error(stage, method, result, f"list of {wanted[0].__name__}")
         return tuple(check_result(stage, method, item, wanted[0]) for item in result)
     if wanted is float:
@@ -134,62 +136,48 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
 
 
 def _check_number(stage: Stage, method: str, result: Any) -> float:
+    if isinstance(result, str | bytes):
+        raise _make_type_error(stage, method, result, "number")
     try:
         number = float(result)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise _make_type_error(stage, method, result, "number") from error
-    if isnan(number):
-        raise _make_nan_error(stage, method)
+    if not isfinite(number):
+        raise make_number_error(stage, method, number)
     return number
 
 
-def _make_nan_error(stage: Stage, method: str) -> StageFault:
-    return make_error(stage, f"{method} returned NaN, which is not a number to sort by", method)
+def make_number_error(stage: Stage, method: str, number: float) -> StageFault:
+    """Make the error for a number that is NaN or infinite."""
+    shown = "NaN" if isnan(number) else str(number)
+    return make_error(stage, f"{method} returned {shown}, which is not a number to sort by", method)
 
 
-def check_scores(stage: Stage, result: Any) -> list[float]:
-    """Return a ranker's scores as numbers. Raises StageFault."""
-    scores = result.tolist() if hasattr(result, "tolist") else result
-    return list(check_result(stage, "score", scores, [float]))
+def check_hits(stage: Stage, method: str, result: Any) -> tuple[Hit, ...]:
+    """Return the hits that a method returned, checked as `check_result` does. Raises StageFault."""
+    if isinstance(result, list | tuple) and all(map(_is_sound_hit, result)):  # as almost always
+        return tuple(result)
+    hits: tuple[Hit, ...] = check_result(stage, method, result, [Hit])
+    return hits
 
 
-_NUMBER_METHODS = ("score", "embed", "retrieve")
-"""The methods whose results are scores, vectors, and hits with scores."""
-
-
-def guard_numbers(stage: Stage) -> None:
-    """Let the methods of a stage that return scores or vectors raise StageFault for a NaN."""
-    for name in _NUMBER_METHODS:
-        if hasattr(stage, name):
-            setattr(stage, name, _guard(stage, getattr(stage, name)))
-
-
-def _guard(stage: Stage, method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        result = method(*args, **kwargs)
-        if _has_nan(result):
-            raise _make_nan_error(stage, method.__name__)
-        return result
-
-    return call
-
-
-def _has_nan(result: Any) -> bool:
-    """Whether an array or a list of numbers, or a list of hits, has a NaN.
-
-    A result of another type has none: whoever uses it reports the type.
-    """
-    if isinstance(result, list | tuple) and result and isinstance(result[0], Hit):
-        scores = [hit.score for hit in result if isinstance(hit, Hit)]
-        return any(isinstance(score, float) and isnan(score) for score in scores)
-    import numpy as np
-
-    try:
-        numbers = np.asarray(result)
-    except (TypeError, ValueError):
+def _is_sound_hit(hit: Any) -> bool:
+    """Whether a hit and its passage surely have the right types; it costs little."""
+    if type(hit) is not Hit or type(hit.passage) is not Passage:
         return False
-    return numbers.dtype.kind == "f" and bool(np.isnan(numbers).any())
+    passage = hit.passage
+    texts = (passage.id, passage.text, passage.title, passage.url)
+    return type(hit.score) is float and isfinite(hit.score) and set(map(type, texts)) == {str}
+
+
+def check_scores(stage: Stage, result: Any, count: int, method: str = "score") -> list[float]:
+    """Return a ranker's scores of so many texts as numbers. Raises StageFault."""
+    scores = result.tolist() if hasattr(result, "tolist") else result
+    checked = list(check_result(stage, method, scores, [float]))
+    if len(checked) != count:
+        problem = f"{method} returned {len(checked)} scores for {count} texts"
+        raise make_error(stage, problem, method)
+    return checked
 
 
 def list_stage_packages() -> set[str]:

@@ -59,7 +59,9 @@ class FailureLog:
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
-    def log_failure(self, reason: str, message: str, *arguments: object, error: Exception) -> None:
+    def log_failure(
+        self, reason: str, message: str, *arguments: object, error: BaseException
+    ) -> None:
         """Log a failure, with its traceback unless the error is a ConvragError."""
         level = logging.INFO if reason in self._seen else logging.WARNING
         if len(self._seen) >= MAX_REASONS:

@@ -1,11 +1,12 @@
 """Calls the hooks of a run's or pipeline's own observers, and of every plugin that observes."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from convrag.api.errors import locate_error
+from convrag.api.errors import StageFault, locate_error
+from convrag.concurrency.exits import is_failure
 from convrag.registry import plugins
 from convrag.registry.hook_calls import make_manager, warn_of_hook
 
@@ -49,17 +50,36 @@ class Observers:
 
         Wrappers of plugins see all of them.
         """
-        own: list[Any] = getattr(self._own.hook, hook)(**arguments)
+        own = self._collect_own(hook, arguments)
         own_calls = [lambda result=result: result for result in reversed(own)]
         plugin_hook = getattr(self._plugins.hook, hook)
         try:
             results: list[Any] = plugin_hook.call_extra(own_calls, arguments)
-        except Exception as error:  # a wrapper's: the errors of the others are caught before
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            # It is a wrapper's: the errors of the others are caught before
             self._warn_of_wrapper(plugin_hook, error)
             return own
         return results
 
-    def _warn_of_wrapper(self, hook: Any, error: Exception) -> None:
+    def _collect_own(self, hook: str, arguments: Mapping[str, Any]) -> list[Any]:
+        """Call a hook of the run's own observers, such as its tracker.
+
+        Raises StageFault instead of what would end the process, and any other error as it is.
+        """
+        try:
+            results: list[Any] = getattr(self._own.hook, hook)(**arguments)
+        except Exception:
+            raise
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            problem = f"{type(error).__name__}: {error} ({locate_error(error, ())})"
+            raise StageFault(f"{hook} failed: {problem}") from error
+        return results
+
+    def _warn_of_wrapper(self, hook: Any, error: BaseException) -> None:
         wrappers = [
             each.plugin_name for each in hook.get_hookimpls() if each.wrapper or each.hookwrapper
         ]

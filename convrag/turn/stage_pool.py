@@ -18,6 +18,7 @@ from convrag.api.groups import OPTION_KEY
 from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held_secrets
 from convrag.api.stage import Stage
 from convrag.concurrency.cancellation import hold
+from convrag.concurrency.exits import is_failure
 from convrag.concurrency.locks import ForkAware
 from convrag.registry.option import Option
 from convrag.registry.schema import plain_value
@@ -25,7 +26,8 @@ from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.json_text import format_json, parse_json
 from convrag.store.remember import find_marked_methods, load_libraries, mark_model_user, remember
 from convrag.store.store import Store
-from convrag.turn.defects import explain_build_error, explain_error, guard_numbers, set_origin
+from convrag.turn.defects import explain_build_error, explain_error, set_origin
+from convrag.turn.stage_guard import guard_stage
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +78,7 @@ class StagePool(ForkAware):
             key = digest([stage.fingerprint, values, others, store.path, store.url])
             if key not in self._stages:
                 mark_model_user(stage, injected.values())
-                guard_numbers(stage)
+                guard_stage(stage)
                 remember(stage, store)
                 self._stages[key] = stage
             self._stages.move_to_end(key)
@@ -153,7 +155,10 @@ _REFUSALS = (ImportError, TypeError, ValueError)
 
 @contextmanager
 def _explained(
-    what: str, explain: Callable[[Exception], str], *, refusals: tuple[type[Exception], ...] = ()
+    what: str,
+    explain: Callable[[BaseException], str],
+    *,
+    refusals: tuple[type[Exception], ...] = (),
 ) -> Iterator[None]:
     """Turn an error of a plugin's into one that says where it was raised.
 
@@ -167,7 +172,9 @@ def _explained(
         yield
     except ConvragError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         message = f"{what}: {explain(error)}"
         log.info("%s", message, exc_info=error)
         raise (ConfigError if isinstance(error, refusals) else StageFault)(message) from error

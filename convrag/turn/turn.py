@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from convrag.api.answers import Answer
 from convrag.api.completions import Message
 from convrag.api.conversations import MemoryView, Question
-from convrag.api.errors import ConfigError, ConvragError, RunStopped
+from convrag.api.errors import ConfigError, RunStopped
 from convrag.api.evidence import Evidence
 from convrag.api.passages import Hit, Selection
 from convrag.api.queries import Query, Rewrite, SearchStep
@@ -28,11 +28,19 @@ from convrag.api.stages import (
     Selector,
 )
 from convrag.concurrency.cancellation import check_cancelled
+from convrag.concurrency.exits import is_failure
 from convrag.concurrency.streaming import listen_with, notify_with
 from convrag.config.settings import Settings
 from convrag.store.remember import answer_again
 from convrag.store.usage_meter import UsageMeter
-from convrag.turn.defects import check_result, check_scores, check_type, explain_error, make_error
+from convrag.turn.defects import (
+    check_hits,
+    check_result,
+    check_scores,
+    check_type,
+    explain_error,
+    make_error,
+)
 from convrag.turn.logs import FailureLog
 from convrag.turn.observers import Observers
 
@@ -184,7 +192,10 @@ class TurnInProgress:
                     step()
             except RunStopped:
                 raise
-            except Exception as error:  # a plugin's own: it costs this turn, and no other
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                # It is a plugin's own: it costs this turn, and no other
                 self.error = f"{name}: {self._log_failure(error, name)}"
                 return
             finally:
@@ -284,7 +295,7 @@ class TurnInProgress:
             self._add_trace("search", self.planned)
         if not self.planned.queries:
             hits = search.join(self.question, self.steps, self._count_hits())
-            self.hits = check_result(search, "join", hits, [Hit])
+            self.hits = check_hits(search, "join", hits)
             searched = [query for step in self.steps for query in step.queries]
             self.queries = tuple(dict.fromkeys(searched)) or self.queries
         self.trace["search"] = {**self.trace.get("search", {}), "steps": self._trace_searches()}
@@ -316,7 +327,7 @@ class TurnInProgress:
         retriever = self.stages.retriever
         step = self.planned
         hits = retriever.retrieve_for(self.question, step.queries, self._count_hits())
-        self.hits = check_result(retriever, "retrieve", hits, [Hit])
+        self.hits = check_hits(retriever, "retrieve", hits)
         self.steps.append(replace(step, hits=self.hits))
         self.planned = SearchStep()
         if trace := retriever.explain(step.queries):
@@ -471,10 +482,12 @@ class TurnInProgress:
             yield
         except (RunStopped, ImportError):  # a missing library is a defect, whichever stage needs it
             raise
-        except Exception as error:  # a plugin's own: it costs this stage
+        except BaseException as error:  # a plugin's own: it costs this stage
+            if not is_failure(error):
+                raise
             self.fallbacks[stage] = self._log_failure(error, stage)
 
-    def _log_failure(self, error: Exception, stage: str) -> str:
+    def _log_failure(self, error: BaseException, stage: str) -> str:
         """Log the failure of a stage, and return its reason.
 
         The reason of a mistake in its code has the file and the line.
@@ -492,11 +505,7 @@ def rerank_hits(ranker: Ranker, question: Question, hits: tuple[Hit, ...]) -> tu
     If all scores are equal, the hits keep their order and their own scores.
     """
     texts = [hit.passage.content for hit in hits]
-    scores = check_scores(ranker, ranker.score_for(question, texts))
-    if len(scores) != len(hits):
-        raise ConvragError(
-            f"{type(ranker).__name__} gave {len(scores)} scores for {len(hits)} texts"
-        )
+    scores = check_scores(ranker, ranker.score_for(question, texts), len(hits))
     if len(set(scores)) < 2:
         return hits
     order = sorted(range(len(hits)), key=lambda index: -scores[index])

@@ -60,6 +60,14 @@ _TABLES = (
         said text NOT NULL
     )
     """,
+    # `checksum` is of what a version of a turn's row has; turns of earlier convrags have none.
+    """
+    CREATE TABLE IF NOT EXISTS convrag_checksums (
+        conversation integer NOT NULL REFERENCES convrag_conversations (number) ON DELETE CASCADE,
+        number integer NOT NULL, version integer NOT NULL, checksum varchar(32) NOT NULL,
+        PRIMARY KEY (conversation, number)
+    )
+    """,
 )
 _FIND_VERSION = "SELECT number, version FROM convrag_conversations WHERE key = :key"
 _FIND = """
@@ -87,9 +95,13 @@ _CLEAR = """
     UPDATE convrag_conversations SET title = '', version = version + 1, updated = :updated
     WHERE key = :key RETURNING number
 """
-_FIND_TURN = """
-    SELECT t.number, record FROM convrag_turns AS t
-    JOIN convrag_conversations AS c ON t.conversation = c.number
+_TURNS = """
+    SELECT t.number, t.turn_id, t.record, s.checksum FROM convrag_turns AS t
+    LEFT JOIN convrag_checksums AS s
+        ON s.conversation = t.conversation AND s.number = t.number AND s.version = t.version
+"""
+_FIND_TURN = f"""
+    {_TURNS} JOIN convrag_conversations AS c ON t.conversation = c.number
     WHERE key = :key AND (t.number = :number OR :number = 0) ORDER BY t.number DESC LIMIT 1
 """
 _COUNT_TURNS_OF = """
@@ -97,9 +109,8 @@ _COUNT_TURNS_OF = """
     JOIN convrag_conversations AS c ON t.conversation = c.number WHERE key = :key
 """
 _COUNT_TURNS = "SELECT count(*) FROM convrag_turns WHERE conversation = :number"
-_READ_TURNS = """
-    SELECT number, record FROM convrag_turns
-    WHERE conversation = :number AND version > :after ORDER BY number
+_READ_TURNS = f"""
+    {_TURNS} WHERE t.conversation = :number AND t.version > :after ORDER BY t.number
 """
 _ADD_TURN = """
     INSERT INTO convrag_turns VALUES (:conversation, :number, :turn_id, :version, :record)
@@ -107,6 +118,11 @@ _ADD_TURN = """
 _REPLACE_TURN = """
     UPDATE convrag_turns SET turn_id = :turn_id, version = :version, record = :record
     WHERE conversation = :conversation AND number = :number
+"""
+_PUT_CHECKSUM = """
+    INSERT INTO convrag_checksums VALUES (:conversation, :number, :version, :checksum)
+    ON CONFLICT (conversation, number) DO UPDATE
+    SET version = excluded.version, checksum = excluded.checksum
 """
 _ADD_FEEDBACK = """
     INSERT INTO convrag_feedback (conversation, said)
@@ -202,7 +218,9 @@ class ConversationDatabase:
                 number = self._insert(connection, session, title or "", version=version)
             else:
                 self._raise_version(connection, session, title)
-            connection.execute(_ADD_TURN, {"conversation": number, "number": place, **turn})
+            row = {"conversation": number, "number": place, **turn}
+            connection.execute(_ADD_TURN, row)
+            connection.execute(_PUT_CHECKSUM, _make_checksum(row))
         session.number = number
         session.version = version
 
@@ -211,8 +229,9 @@ class ConversationDatabase:
         turn = _format_turn(record, session.version + 1)
         with self._transactions.write() as connection:
             self._raise_version(connection, session)
-            place = {"conversation": session.number, "number": len(session.history)}
-            connection.execute(_REPLACE_TURN, {**place, **turn})
+            row = {"conversation": session.number, "number": len(session.history), **turn}
+            connection.execute(_REPLACE_TURN, row)
+            connection.execute(_PUT_CHECKSUM, _make_checksum(row))
         session.version += 1
 
     def clear(self, conversation_id: str) -> None:
@@ -222,7 +241,7 @@ class ConversationDatabase:
             row = connection.execute(_CLEAR, values).fetchone()
             if row is None:
                 return
-            for table in ("convrag_turns", "convrag_feedback"):
+            for table in ("convrag_turns", "convrag_checksums", "convrag_feedback"):
                 connection.execute(
                     f"DELETE FROM {table} WHERE conversation = :number", {"number": row[0]}
                 )
@@ -331,10 +350,11 @@ class ConversationDatabase:
         (count,) = connection.execute(_COUNT_TURNS, values).fetchone()
         history = session.history[:count]
         attempt = session.attempt
-        for number, text in connection.execute(_READ_TURNS, {**values, "after": after}).fetchall():
+        for row in connection.execute(_READ_TURNS, {**values, "after": after}).fetchall():
+            number = row[0]
             if not 1 <= number <= len(history) + 1:
                 raise self._damaged(place, f"turns are missing before {number}")
-            record = self._parse_turn((number, text), session.id)
+            record = self._parse_turn(row, session.id)
             history[number - 1 : number] = [to_turn(record)]
             attempt = record.attempt
         if len(history) != count:
@@ -371,9 +391,12 @@ class ConversationDatabase:
             )
 
     def _parse_turn(self, row: Sequence[Any], conversation_id: str) -> TurnRecord:
-        number, text = row
+        number, turn_id, text, checksum = row
         with self._checked(f"turn {number} of conversation {conversation_id!r}"):
-            return TurnRecord.from_dict(parse_json(text))
+            record = TurnRecord.from_dict(parse_json(text))
+            if checksum is not None and checksum != _compute_checksum(number, turn_id, text):
+                raise ValueError("its checksum is another one")
+            return record
 
     @contextmanager
     def _checked(self, place: str) -> Iterator[None]:
@@ -431,6 +454,18 @@ def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:
         "version": version,
         "record": _format_plain(record.to_dict()),
     }
+
+
+def _make_checksum(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the row of a turn's checksum."""
+    place = {name: row[name] for name in ("conversation", "number", "version")}
+    checksum = _compute_checksum(row["number"], row["turn_id"], row["record"])
+    return {**place, "checksum": checksum}
+
+
+def _compute_checksum(number: int, turn_id: str, record: str) -> str:
+    text = f"{number} {turn_id} {record}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _format_time(time: datetime | None = None) -> str:

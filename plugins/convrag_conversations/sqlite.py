@@ -1,17 +1,25 @@
 """The transactions on the conversations in a file of SQLite."""
 
+import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from convrag.sdk.cancellation import sleep
 from convrag.sdk.errors import ConversationsUnusable
 from convrag.sdk.storage import ForkAware, describe_disk_error, switch_to_wal
 
+log = logging.getLogger(__name__)
+
 BUSY_SECONDS = 30
 """Seconds for which a statement waits for SQLite's lock, which another process may hold."""
+
+_CREATING_SECONDS = 0.5
+"""Seconds in which a process that has created the file writes into it."""
 
 ADVICE = "Name another, or move this one away."
 """The end of a message about a file that cannot be used."""
@@ -56,7 +64,7 @@ class SqliteTransactions(ForkAware):
         """Create the file, which only its owner may read, and the tables, if they are missing."""
         with self._explained():
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._create_file()
         with self.write() as connection:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = [name for (name,) in rows]
@@ -65,9 +73,33 @@ class SqliteTransactions(ForkAware):
                     f"conversations: {self.name} cannot be used: it is a database of something "
                     f"else, with the table {names[0]}. {ADVICE}"
                 )
-            if "convrag_feedback" not in names:
+            if not {"convrag_feedback", "convrag_checksums"} <= set(names):
                 for statement in statements:
                     connection.execute(statement)
+
+    def _create_file(self) -> None:
+        """Create the file if it is missing; say it where one is there that is empty.
+
+        Another process may have created it just now.
+        """
+        try:
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            return
+        except FileExistsError:
+            os.close(os.open(self._path, os.O_RDWR))
+        until = time.monotonic() + _CREATING_SECONDS
+        while self._is_empty():
+            if time.monotonic() > until:
+                log.warning(
+                    "conversations: %s is empty: nothing is left of the conversations that it may "
+                    "have had",
+                    self.name,
+                )
+                return
+            sleep(_CREATING_SECONDS / 10)
+
+    def _is_empty(self) -> bool:
+        return self._path.is_file() and not self._path.stat().st_size
 
     def is_conflict(self, error: Exception) -> bool:
         """Whether a statement failed because a key exists already."""

@@ -21,6 +21,7 @@ from convrag import (
     TurnRecord,
 )
 from convrag.sdk.llm.history import continue_reading
+from convrag.sdk.llm.marks import protect_passage
 from convrag.sdk.search.ordering import Order, arrange_items
 from convrag.sdk.text.analysis import take_words
 from convrag_dedup.dedup_metrics import report_deduplication
@@ -184,8 +185,8 @@ class HintFinder:
         return format_hint(target) if message is None else self._point_at(shown, message)
 
     def _find_message(self, shown: Passage) -> str | None:
-        """Find the first message that has the text of a passage."""
-        text = shown.text.strip()
+        """Find the first message that has the text of a passage, as a prompt shows it."""
+        text = protect_passage(shown.text.strip())
         for message in self.messages:
             if text in message.content:
                 return message.content
@@ -196,7 +197,7 @@ class HintFinder:
 
         Where the label is ambiguous, the sentence quotes the beginning of the passage.
         """
-        label = find_label(message, shown.text.strip())
+        label = find_label(message, protect_passage(shown.text.strip()))
         if label and self.shown.has_one_version(shown):
             return point_at(label)
         beginning = take_words(" ".join(shown.text.split()), _QUOTED_WORDS)

@@ -11,6 +11,7 @@ from annotated_types import Ge, Interval
 from rapidfuzz import fuzz
 
 from convrag import LLM, Detector, LLMError, Nugget, Passage, PromptTemplate
+from convrag.sdk.llm.marks import protect_passage
 from convrag.sdk.llm.prompts import complete_whole
 from convrag.sdk.llm.sampling import MaxTokens, Temperature
 from convrag.sdk.text.sentences import find_sentence_spans, get_first_sentence
@@ -94,6 +95,7 @@ class LlmDetector(Detector):
     def _tag(self, query: str, part: str, passage: Passage) -> list[tuple[int, int]]:
         """Ask the LLM to tag a part, and find the tagged spans, in the order of the reply."""
         title = passage.title_above
+        part = protect_passage(part)  # of the same length: a tag in it is not one of the model's
         prompt = self.template.render(self.sampling, question=query, passage=part, title=title)
         aligner = Aligner(part, self.fuzzy)
         spans: list[tuple[int, int]] = []

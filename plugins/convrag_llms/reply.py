@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 from unicodedata import category
 
@@ -18,6 +19,10 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})
 
 _BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and a symbol that leave no mark, either."""
+
+
+_MOST_TOKENS = 10**9
+"""No request has more; a larger number is a mistake of the server's."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,9 @@ def _read_detail(usage: Mapping[str, Any], details: str, name: str) -> int | Non
 
 
 def _read_count(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and value > 0 else None
+    """Read a number of tokens; None for what can be none, such as 1e400, which is infinite."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 < value <= _MOST_TOKENS else None
 
 
 @dataclass(frozen=True)
@@ -244,8 +251,8 @@ class ReplyReader:
                 thoughts += part
             else:
                 text += part
-        if not text and isinstance(message.get("refusal"), str):
-            text = message["refusal"]
+        if not text:
+            text = _read_refusal(message)
         self._length += len(thoughts) + len(text)
         if self._on_piece and self._length > MAX_REPLY_BYTES:
             raise ReplyTooLong(MAX_REPLY_BYTES)
@@ -301,6 +308,15 @@ def _list_parts(content: Any) -> list[tuple[bool, str]]:
     return parts
 
 
+def _read_refusal(message: Mapping[str, Any]) -> str:
+    """Read why the model declines; litellm puts it into a field of what only some servers send."""
+    others = message.get("provider_specific_fields")
+    for fields in (message, others if isinstance(others, dict) else {}):
+        if isinstance(fields.get("refusal"), str):
+            return str(fields["refusal"])
+    return ""
+
+
 def _read_text(value: Any) -> str:
     """Read the text of a value: a text, an object that holds one, or a list of such."""
     if isinstance(value, str):
@@ -331,9 +347,10 @@ def _read_first_words(logprobs: Any) -> dict[str, float]:
     """Read the likely first tokens from a choice's `logprobs`; none from another form."""
     try:
         likely = logprobs["content"][0]["top_logprobs"]
-        return {each["token"]: float(each["logprob"]) for each in likely}
-    except (TypeError, KeyError, IndexError, ValueError):
+        words = {str(each["token"]): float(each["logprob"]) for each in likely}
+    except (TypeError, KeyError, IndexError, ValueError, OverflowError):
         return {}
+    return {word: logprob for word, logprob in words.items() if isfinite(logprob)}
 
 
 def format_tool_calls(message: Mapping[str, Any]) -> str | None:

@@ -13,6 +13,7 @@ from mlflow.tracking import MlflowClient as _Client
 from sqlalchemy.exc import SQLAlchemyError
 
 from convrag import ConfigError, Run, RunSummary
+from convrag.sdk.folders import is_held
 from convrag.sdk.output.library_logs import limit_logs
 from convrag.sdk.tasks.runs import list_run_files
 from convrag.sdk.tasks.scores import describe_gaps
@@ -37,6 +38,7 @@ KIND = "convrag.kind"
 STATE = "convrag.state"
 GAPS = "convrag.gaps"
 ERROR = "convrag.error"
+FOLDER = "convrag.folder"
 
 _PAGE = "mlflow.experimentKind"
 """The tag that says what MLflow's page of an experiment opens on."""
@@ -88,16 +90,34 @@ class Experiment:
             self.client.set_experiment_tag(id, _PAGE, kind)
         return str(id)
 
+    def end_abandoned(self, folder: Path) -> None:
+        """End the runs that processes have left running when they were killed.
+
+        Nobody holds their folders any more. Runs of other machines stay as they are.
+
+        Args:
+            folder: the folder of the run that begins, or of the grid that goes on; this process
+                holds it.
+        """
+        condition = "attributes.status = 'RUNNING'"
+        for run in self.client.search_runs([self.id], condition):
+            other = Path(run.data.tags.get(FOLDER, ""))
+            is_own = other == folder and run.data.tags.get(KIND) == "run"
+            is_grids = other == folder or other in folder.parents
+            if is_own or (other.is_absolute() and not is_grids and not is_held(other)):
+                self.client.set_terminated(run.info.run_id, "KILLED")
+
     def start_run(self, run: Run, started: int) -> str:
         """Create the run of a single run or of a cell, and return its id.
 
-        Earlier runs of the cell are deleted.
+        Earlier runs of the cell are deleted, and runs of killed processes end.
 
         Args:
             run: a run that has ended; its parameters, prompts and data set are logged.
             started: when it began, in milliseconds since the epoch.
         """
-        tags = {KIND: "run", **version_tags(), "convrag.folder": str(run.folder)}
+        self.end_abandoned(run.folder.absolute())
+        tags = {KIND: "run", **version_tags(), FOLDER: str(run.folder.absolute())}
         for place, fingerprint in run.fingerprints.items():
             tags[f"fingerprint.{place}"] = fingerprint
         if run.sweep:

@@ -8,7 +8,7 @@ from convrag.sdk.tasks.grids import METRICS_FILE
 from convrag.sdk.tasks.scores import read_summary
 from convrag.sdk.types import Cell, Sweep
 from convrag_mlflow.connection import is_refusal
-from convrag_mlflow.experiment import CELL, KIND, PARENT, STATE, SWEEP, Experiment
+from convrag_mlflow.experiment import CELL, FOLDER, KIND, PARENT, STATE, SWEEP, Experiment
 from convrag_mlflow.run_data import (
     clip_text,
     find_factors,
@@ -38,7 +38,8 @@ class GridRuns:
         self.files = files
 
     def start(self) -> None:
-        """Create the parent run, or continue the one that is there."""
+        """Create the parent run, or continue the one that is there; abandoned runs end."""
+        self.experiment.end_abandoned(self.sweep.folder.absolute())
         parents = self._find_parents()
         if parents:
             self.client.update_run(parents[0], status="RUNNING")
@@ -49,7 +50,7 @@ class GridRuns:
             KIND: "sweep",
             SWEEP: self.sweep.id,
             **version_tags(),
-            "convrag.folder": str(self.sweep.folder),
+            FOLDER: str(self.sweep.folder.absolute()),
         }
         self.experiment.log_values(self.experiment.create_run(name, tags), parameters=factors)
 
@@ -145,6 +146,7 @@ class GridRuns:
 
     def _create_run(self, cell: Cell) -> str:
         tags = {KIND: "run", SWEEP: self.sweep.id, CELL: cell.id, **version_tags()}
+        tags[FOLDER] = str(cell.folder.absolute())
         parents = self._find_parents()
         if parents:
             tags[PARENT] = parents[0]

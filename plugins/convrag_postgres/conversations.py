@@ -52,7 +52,10 @@ class PostgresTransactions:
         """Create the tables that are missing."""
         with self.write() as connection:
             connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-            rows = connection.execute("SELECT to_regclass('convrag_feedback') IS NULL")
+            rows = connection.execute(
+                "SELECT to_regclass('convrag_feedback') IS NULL "
+                "OR to_regclass('convrag_checksums') IS NULL"
+            )
             (is_missing,) = rows.fetchone()
             if is_missing:
                 for statement in statements:

@@ -224,3 +224,94 @@ def test_a_hook_that_does_not_exist_marks_the_plugin_s_options(environment: Envi
     check_place(mine["message"], environment, 20)
     shown = " ".join(environment.convrag("task=plugins").stdout.split())
     assert "(acme:Mine) ready, its plugin failed in part" in shown
+
+
+LEAVE = """
+import asyncio
+import sys
+
+from convrag import Answer, Dataset, Generator, Metrics, Ranker, Retriever, hookimpl
+
+
+class Leaving:
+    def __init__(self, *, where: str = "", how: str = "exit"):
+        self.where = where
+        self.how = how
+
+    def leave(self, where):
+        if self.where == where:
+            raise {"exit": SystemExit(7), "cancel": asyncio.CancelledError("gone")}[self.how]
+
+
+class LeavingGenerator(Leaving, Generator):
+    "Leaves."
+
+    def prepare(self):
+        self.leave("prepare")
+
+    def generate(self, question, evidence):
+        self.leave("generate")
+        return Answer("Fine.")
+
+
+class LeavingMetric(Leaving, Metrics):
+    "Leaves."
+
+    def measure(self, records):
+        self.leave("measure")
+        return {}
+
+
+@hookimpl
+def convrag_turn_ended(question, record):
+    if "LEAVE" in question.text:
+        sys.exit(7)
+
+
+@hookimpl
+def convrag_register(register):
+    register("generator", "leaving", LeavingGenerator)
+    register("metrics", "leaving", LeavingMetric)
+"""
+RUN = ("rewriter=none", "llm=extractive", "limit=1", "metrics=leaving")
+
+
+@pytest.mark.parametrize(
+    ("how", "told"), [("exit", "SystemExit: 7"), ("cancel", "CancelledError: gone")]
+)
+def test_a_grid_goes_on_after_a_stage_that_leaves(
+    environment: Environment, how: str, told: str
+) -> None:
+    """In the turns of a cell, before them, or after them."""
+    environment.install("acme", {"acme/__init__.py": LEAVE})
+    done = environment.convrag(
+        "-m",
+        *RUN,
+        "generator=leaving",
+        "generator.where=generate,prepare,''",
+        f"generator.how={how}",
+        "metrics.leaving.where=measure,''",
+        f"metrics.leaving.how={how}",
+        "hydra.sweep.dir=grid",
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    endings = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(environment.work.glob("grid/*/cell.json"))
+    ]
+    assert len(endings) == 6, done.stderr
+    states = sorted(ending["state"] for ending in endings)
+    assert states == [*["failed"] * 4, "ok", "partial"], endings
+    assert f"prepare failed: {told}" in done.stderr
+    place = rf"plugin 'acme' of acme-dist: {re.escape(str(environment.site))}/acme/__init__.py, line \d+"
+    assert re.search(f"{told} .*{place}", done.stderr), done.stderr
+
+
+def test_an_entry_point_that_leaves_costs_a_warning(environment: Environment) -> None:
+    code = "import asyncio\nraise asyncio.CancelledError('gone')\n"
+    environment.install("acme", {"acme/__init__.py": code})
+    done = environment.convrag("--help")
+    assert done.returncode == 0, done.stderr
+    assert "plugin 'acme' of acme-dist could not be loaded (CancelledError: gone" in done.stderr
+    assert "acme/__init__.py, line 2" in done.stderr

@@ -55,6 +55,22 @@ OVERRIDES: list[tuple[str, tuple[str, ...]]] = [
         "llm.extra.extra_headers.x-api-key",
         (*SERVER, f"llm.extra={{extra_headers: {{x-api-key: {PASSWORD}}}}}"),
     ),
+    (
+        "llm.extra.extra_headers.X-Team",
+        (*SERVER, f"llm.extra={{extra_headers: {{X-Team: {PASSWORD}}}}}"),
+    ),
+    (
+        "llm.extra.extra_headers.X-Team",
+        (*SERVER, f"llm.extra={{extra_headers: {{X-Team: '${{oc.env:TEAM,{PASSWORD}}}'}}}}"),
+    ),
+    (
+        "llm.extra.extra_headers.X-Team",
+        (*SERVER, f"llm.extra={{extra_headers: {{X-Team: '{PASSWORD}${{oc.env:TEAM}}'}}}}"),
+    ),
+    (
+        "embedder.extra.extra_headers.a",
+        ("embedder=openai_compatible", "+embedder.extra.extra_headers.a=77"),
+    ),
     ("llm.extra.foo", (*SERVER, f"+llm.extra.foo={HELD}")),
     ("llm", (f"llm={KEY}",)),
     ("***", (KEY,)),
@@ -76,6 +92,11 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("tracker.uri", ("--config-dir", "conf_of_mine", "--config-name", "mine", *QUICK)),
 ]
 """The option that the message names, and the command."""
+
+
+@pytest.fixture(autouse=True)
+def _forget_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convrag.api.secrets._noted", set())
 
 
 def write_files(folder: Path) -> list[Path]:
@@ -253,3 +274,48 @@ def test_names_of_secrets(name: str) -> None:
 )
 def test_names_of_others(name: str) -> None:
     assert not is_secret_name(name)
+
+
+HEADERS = (
+    *SERVER,
+    "llm.extra={extra_headers: {X-Team: 'Key ${oc.env:PLAIN}', X-Two: '${note}'}}",
+    "+note=${oc.env:OTHER}",
+)
+
+
+def test_what_a_header_takes_from_the_environment_is_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever the header and the variable are called, and through whatever references."""
+    monkeypatch.setenv("PLAIN", PASSWORD)
+    monkeypatch.setenv("OTHER", "another-one-77")
+    compose(*HEADERS)
+    assert (
+        redact(f"you sent 'Key {PASSWORD}', {PASSWORD} and another-one-77")
+        == "you sent '***', *** and ***"
+    )
+    assert describe_secret(f"x{PASSWORD}x") == "the value of PLAIN"
+    with pytest.raises(ConfigError, match="holds the value of PLAIN"):
+        compose(*HEADERS, f"+word={PASSWORD}")
+
+
+def test_a_header_whose_variable_is_not_set_is_missed_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PLAIN", raising=False)
+    compose(*SERVER, "llm.extra={extra_headers: {X-Team: '${oc.env:PLAIN}'}}")
+
+
+def test_headers_in_a_variable_are_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"x-team={PASSWORD},x-other=another-one-77")
+    assert redact(f"{PASSWORD} another-one-77") == "*** ***"
+
+
+@pytest.mark.slow
+def test_a_header_is_asterisks_in_a_resolved_configuration(tmp_path: Path) -> None:
+    environment = {**ENVIRONMENT, "OTHER": "abc"}
+    done = run_convrag(("--cfg", "job", "--resolve", *HEADERS), tmp_path, environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert PASSWORD not in done.stdout + done.stderr
+    assert "X-Team: Key ***" in done.stdout
+    assert "X-Two: '***'" in done.stdout, "a short value, too"

@@ -107,3 +107,17 @@ def test_a_server_that_echoes_what_it_was_sent(server: Server, status: int, tmp_
     assert "are not welcome" in "".join(
         path.read_text("utf-8") for path in tmp_path.rglob("intermediate/*.jsonl")
     )
+
+
+def test_a_header_that_a_server_echoes(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its value is removed, though nothing is named like a secret."""
+    value = "planted-of-a-plain-name-0123456789"
+    monkeypatch.setenv("MY_TEAM", value)
+    server.plan_replies(make_error(401, f"team {value} is unknown"))
+    base = [f"llm.api_base={server.address}", "limit=1", "llm.retries=0", "tracker=none"]
+    done = run(tmp_path, server, *base, "llm.extra={extra_headers: {X-Team: '${oc.env:MY_TEAM}'}}")
+    assert done.returncode == 1, done.stderr
+    assert "team *** is unknown" in done.stderr
+    assert find_secrets(tmp_path, done, [value]) == []

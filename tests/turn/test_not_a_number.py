@@ -11,7 +11,7 @@ from convrag import Hit, Query, Ranker, Rewrite, Rewriter
 from convrag.api.errors import StageFault
 from convrag.registry.option import Option
 from convrag.store.store import Store
-from convrag.turn.defects import guard_numbers
+from convrag.turn.stage_guard import guard_stage
 from convrag.turn.stage_pool import StagePool
 from toys import pipeline
 
@@ -87,17 +87,19 @@ def test_a_stage_that_another_one_asks_is_checked_too(
             call(stage)
 
 
-def test_what_is_no_array_of_numbers_is_left_to_who_reads_it() -> None:
-    class Odd(Ranker):
+def test_what_is_no_array_of_numbers_is_left_to_the_store() -> None:
+    """The store says what it cannot keep, and why."""
+
+    class Odd(toys.LetterEmbedder):
         result: Any = None
 
-        def score(self, query: str, texts: Any) -> Any:
+        def embed(self, texts: Any, *, query: bool = False) -> Any:
             return self.result
 
     odd = Odd()
-    guard_numbers(odd)
-    for odd.result in (None, "text", [[1], [2, 3]], [None], np.array(["a"]), [], np.array([1, 2])):
-        assert odd.score("q", []) is odd.result
+    guard_stage(odd)
+    for odd.result in (None, "text", [[1], [2, 3]], [None], np.array(["a"]), np.array([1])):
+        assert odd.embed(["q"]) is odd.result
     odd.result = [1.0, NAN]
-    with pytest.raises(StageFault, match="score returned NaN"):
-        odd.score("q", [])
+    with pytest.raises(StageFault, match="embed returned NaN"):
+        odd.embed(["q"])

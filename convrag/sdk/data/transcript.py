@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from convrag.api.passages import Passage
 from convrag.api.records import TurnRecord
-from convrag.sdk.output.printable import format_line, format_text
+from convrag.sdk.output.printable import escape_markdown, format_line, format_text
 from convrag.sdk.search.queries import summarise_queries
 from convrag.sdk.text.analysis import take_words
 
@@ -65,8 +65,11 @@ _WORDS_OF_NAME = 10
 
 
 def name_passage(passage: Passage) -> str:
-    """Return the place of a passage in its document, else its title, else its first words."""
-    name = passage.place or passage.title
+    """Return the place of a passage in its document, else its title, else its first words.
+
+    It is one line.
+    """
+    name = " ".join((passage.place or passage.title).split())
     if name:
         return name
     text = " ".join(passage.text.split())
@@ -83,7 +86,7 @@ def describe_passage(passage: Passage) -> str:
     address = passage.url
     if not address and not passage.place:
         address = passage.id
-    return " - ".join(part for part in (name, address) if part)
+    return " - ".join(part for part in (name, " ".join(address.split())) if part)
 
 
 _LONGEST_NAME = 200  # characters
@@ -117,12 +120,12 @@ def format_transcript(title: str, records: Sequence[TurnRecord]) -> str:
 def _format_queries(record: TurnRecord) -> str:
     if all(query.text == record.original_query for query in record.queries):
         return ""
-    return f"*Searched for: {_escape(format_line(summarise_queries(record.queries)))}*"
+    return f"*Searched for: {escape_markdown(summarise_queries(record.queries))}*"
 
 
 def _format_source(source: Source) -> str:
     passage = source.passage
-    return f"\\[{source.number}\\] {_format_link(passage)} ({_escape(format_line(passage.id))})"
+    return f"\\[{source.number}\\] {_format_link(passage)} ({escape_markdown(passage.id)})"
 
 
 def _format_uncited(sources: Sequence[Source]) -> str:
@@ -139,15 +142,10 @@ def _format_link(passage: Passage) -> str:
 
     Any other address follows the name.
     """
-    name = _escape(format_line(name_passage(passage))[:_LONGEST_NAME])
+    name = escape_markdown(format_line(name_passage(passage))[:_LONGEST_NAME])
     if passage.url.lower().startswith(("http://", "https://")):
         address = quote(passage.url, safe=":/?#[]@!$&()*+,;=%~-._", errors="replace")
         return f"[{name}](<{address}>)"
     if passage.url:
-        return f"{name} ({_escape(format_line(passage.url))})"
+        return f"{name} ({escape_markdown(passage.url)})"
     return name
-
-
-def _escape(text: str) -> str:
-    """Put a backslash before each character that Markdown would read."""
-    return "".join(f"\\{each}" if each in "\\`*_[]" else each for each in text)

@@ -1,6 +1,7 @@
 """Language models: how they are asked, and how their replies are read.
 
 * `prompts`: prompt templates in Jinja, and personal statements of the user in a prompt.
+* `marks`: replaces what a passage has of a prompt's marks, such as the label of another passage.
 * `sampling`: the sampling parameters of stages, with their limits.
 * `rewriter`: the base of rewriters that ask an LLM once.
 * `json_stage`: the base of rewriters and searches that ask an LLM for JSON.

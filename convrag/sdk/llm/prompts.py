@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from convrag.api.completions import Message, Prompt, Role
 from convrag.api.errors import CutReply, DataError, LLMError
 from convrag.api.stage import LLM
+from convrag.sdk.llm.marks import protect_inputs
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -78,11 +79,15 @@ class PromptTemplate:
     def render(self, sampling: dict[str, Any] | None = None, **inputs: Any) -> Prompt:
         """Fill in the inputs. Only the template divides messages: no input can begin a new one.
 
+        The messages show passages without what could be taken for a mark of the prompt (see
+        `convrag.sdk.llm.marks`); the inputs of the prompt are as they are given.
+
         Raises:
             DataError: the template fails (it uses an input that is not given, say); the message
                 names the line.
         """
-        messages = tuple(Message(each.role, self._fill(each, inputs)) for each in self.messages)
+        shown = protect_inputs(inputs)
+        messages = tuple(Message(each.role, self._fill(each, shown)) for each in self.messages)
         given = {name: value for name, value in (sampling or {}).items() if value is not None}
         return Prompt(self.task, messages, inputs, given)
 

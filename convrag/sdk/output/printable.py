@@ -7,12 +7,14 @@ from convrag.api.printable import make_printable
 
 __all__ = [
     "count",
+    "escape_markdown",
     "format_cell",
     "format_duration",
     "format_line",
     "format_table",
     "format_text",
     "make_printable",
+    "unescape_markdown",
 ]
 
 
@@ -44,6 +46,36 @@ def format_text(text: str) -> str:
 def format_line(text: str) -> str:
     """Return a text as one line of Markdown without HTML."""
     return " ".join(format_text(text).split())
+
+
+_SYNTAX = re.compile(
+    r"[\\`*\[\]~]"
+    r"|(?<!\w)_|_(?!\w)"  # within a word it is no emphasis
+    r"|:(?=//)|(?<=www)\."  # addresses, which GitHub's Markdown makes links of
+)
+_BLOCK = re.compile(r"\A(?:(?=[#>|+-])|\d{1,9}(?=[.)]))")
+"""The beginning of a heading, a quotation, a table or a list, where a backslash undoes it."""
+
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+def escape_markdown(text: str, *, begins_line: bool = False) -> str:
+    """Return a text as one line of Markdown that shows it as it is.
+
+    Everything that comes from a document goes through it: it makes no link, image or item of a
+    list, and no line break.
+
+    Args:
+        text: any text.
+        begins_line: whether nothing stands before it in its line, or in its item of a list.
+    """
+    escaped = _SYNTAX.sub(r"\\\g<0>", format_line(text))
+    return _BLOCK.sub(r"\g<0>\\", escaped) if begins_line else escaped
+
+
+def unescape_markdown(text: str) -> str:
+    """Return the line that `escape_markdown` escaped."""
+    return _ESCAPE.sub(r"\1", text)
 
 
 def format_cell(text: str) -> str:

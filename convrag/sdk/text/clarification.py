@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from convrag.api.passages import Passage
 from convrag.sdk.data.transcript import name_passage
-from convrag.sdk.output.printable import format_line
+from convrag.sdk.output.printable import escape_markdown, format_line, unescape_markdown
 from convrag.sdk.search.frequencies import find_source
 
 MOST_CHOICES = 4
@@ -16,10 +16,13 @@ _FIRST_CHOICE = "\n1. "
 
 
 def format_question(question: str, choices: Sequence[str]) -> str:
-    """Format a question back: the choices stand below it as a numbered list."""
+    """Format a question back, in Markdown, with the choices below it as a numbered list."""
     if not choices:
         return question
-    numbered = [f"{number}. {choice}" for number, choice in enumerate(choices, 1)]
+    numbered = [
+        f"{number}. {escape_markdown(choice, begins_line=True)}"
+        for number, choice in enumerate(choices, 1)
+    ]
     return "\n".join([question, "", *numbered])
 
 
@@ -35,7 +38,8 @@ def read_choices(answer: str) -> list[str]:
     if _FIRST_CHOICE not in answer:  # as in nearly all answers of a long history
         return []
     question, *lines = answer.splitlines()
-    choices = [match[1] for match in map(_NUMBERED.fullmatch, lines) if match]
+    matches = filter(None, map(_NUMBERED.fullmatch, lines))
+    choices = [unescape_markdown(match[1]) for match in matches]
     return choices if choices and format_question(question, choices) == answer else []
 
 

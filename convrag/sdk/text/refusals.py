@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from convrag.api.passages import Passage
 from convrag.sdk.data.transcript import name_passage
-from convrag.sdk.output.printable import format_line
+from convrag.sdk.output.printable import escape_markdown, format_line
 from convrag.sdk.text.analysis import UNSPACED, find_content_words, find_stems, tell_language
 from convrag.sdk.text.clarification import list_choices
 
@@ -62,12 +62,12 @@ def write_refusal(
         text += texts.looked_for.format(words=_list_words(words.values()))
     found = _list_found(words, nearest)
     if nearest and found:
-        text += texts.nearest.format(name=format_line(nearest.name), found=_list_words(found))
+        text += texts.nearest.format(name=escape_markdown(nearest.name), found=_list_words(found))
         similar = [each for each in passages if words.keys() & find_stems(each.content)]
         nearest_name = format_line(name_passage(nearest))
         others = [name for name in list_choices(similar) if name != nearest_name]
         if others:
-            text += texts.others.format(others="; ".join(others))
+            text += texts.others.format(others="; ".join(map(escape_markdown, others)))
     return text
 
 

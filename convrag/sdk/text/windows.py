@@ -48,6 +48,11 @@ _CODE_BLOCK = re.compile(
     r"^[ \t]*(?P<fence>`{3}|~{3})[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)|\Z)",
     re.DOTALL | re.MULTILINE,
 )
+_CODE_OR_IMAGE = re.compile(
+    r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"  # inline code stays, as does
+    r"|\\."  # what is escaped
+    r"|!(?=\[)"
+)
 _HEADING = re.compile(r"#{1,6}\s")
 _MARK = re.compile(rf"\A(?:{BULLET}|[>|]|#{{1,6}})\s+")
 _ITEM = re.compile(rf"(?:{BULLET}|[|])\s")
@@ -269,11 +274,16 @@ def clean_quote(text: str) -> str:
     """Return a sentence or a block of code as it is quoted.
 
     It is on one line, without citations, soft hyphens and the mark of a list, a table or a heading.
-    A line of code is `inline code`.
+    A line of code is `inline code`. An image is a link: nobody's address is opened before a click.
     """
     block = _CODE_BLOCK.match(text)
     if block:
         lines = [" ".join(line.split()) for line in block["code"].splitlines()]
         return " ".join(f"`{line}`" for line in lines if line)
     prose = remove_invisible(remove_citations(text))
-    return _MARK.sub("", " ".join(prose.split()), count=1)
+    line = _MARK.sub("", " ".join(prose.split()), count=1)
+    return _CODE_OR_IMAGE.sub(_disarm, line)
+
+
+def _disarm(found: re.Match[str]) -> str:
+    return r"\!" if found[0] == "!" else found[0]

@@ -5,7 +5,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 
 from convrag import ConvragError, TurnRecord
-from convrag.sdk.errors import OtherConfiguration, RunStopped
+from convrag.sdk.errors import ConversationsUnusable, OtherConfiguration, RunStopped
 from convrag.sdk.llm.streaming import Stream
 from convrag.sdk.output.printable import count
 from convrag.sdk.tasks.configuration import check_configuration
@@ -53,6 +53,10 @@ class ChatLoop:
 
         Returns:
             1 where the run was stopped, else 0.
+
+        Raises:
+            ConversationsUnusable: the lines come from a pipe, and the conversations cannot be read
+                or written.
         """
         self._greet()
         leaving = False  # whether Ctrl-C was the last thing that was typed
@@ -80,6 +84,8 @@ class ChatLoop:
                 self.screen.print_line(str(error), "red")
                 return 1
             except (ConvragError, OSError) as error:
+                if isinstance(error, ConversationsUnusable) and reader.leaves_at_interrupt:
+                    raise  # a script is to see it in the exit status
                 with suppress(ConvragError):
                     self.chat.reread()
                 self.screen.print_line(f"This turn is not kept: {error}", "red")

@@ -117,9 +117,10 @@ class Screen:
     def show_passage(self, source: Source, spans: Sequence[Span]) -> None:
         """Show a passage, with the parts marked that the answer rests on."""
         passage = source.passage
-        self.print_item(f"[{source.number}]", passage.title or "(no title)", "bold")
+        title = " ".join(passage.title.split())
+        self.print_item(f"[{source.number}]", title or "(no title)", "bold")
         address = " - ".join(part for part in (passage.place, passage.url) if part)
-        self.print_line(address or passage.id, "dim")
+        self.print_line(" ".join((address or passage.id).split()), "dim")
         if self.is_plain:
             self.print_line(_mark(passage, spans))
         else:

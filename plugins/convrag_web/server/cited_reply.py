@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from convrag import Passage, TurnRecord
 from convrag.sdk.data.transcript import list_sources, name_passage
+from convrag.sdk.output.printable import escape_markdown
 from convrag.sdk.text.analysis import take_words
 from convrag.sdk.text.citations import find_citations
 from convrag_web.server.source_links import is_web_address
@@ -170,9 +171,9 @@ def _find_open_end(text: str) -> int:
 
 def _format_source(number: int, described: dict[str, Any], text: str) -> str:
     """Format a line of the list of sources, with the first words of the passage."""
-    title = re.sub(r"([\\\[\]])", r"\\\1", described["title"])
+    title = escape_markdown(described["title"])
     text = " ".join(text.split())
     excerpt = take_words(text, _FIRST_WORDS)
     if excerpt != text:
         excerpt += " ..."
-    return f"{number}. [{title}]({described['url']}): {excerpt}"
+    return f"{number}. [{title}]({described['url']}): {escape_markdown(excerpt)}"

@@ -13,6 +13,7 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
 from convrag import Document, Passage
+from convrag.sdk.output.printable import make_printable
 from convrag_web.server.document_view import get_document_id, show_document
 from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.original_file import make_original_address
@@ -66,6 +67,8 @@ def _add_page(original: str | None, passage: Passage) -> str:
 def _format_page(passage: Passage, shown: dict[str, Any], original: str) -> str:
     """Format the page of a document, as `show_document` describes it.
 
+    Control characters are shown as signs: bidirectional ones would show the text in another order.
+
     Args:
         passage: that the page is about.
         shown: the document.
@@ -82,4 +85,4 @@ def _format_page(passage: Passage, shown: dict[str, Any], original: str) -> str:
         "original": original,
         "url": shown["url"] if is_web_address(shown["url"]) else "",
     }
-    return _PAGE.format_map({name: escape(part) for name, part in parts.items()})
+    return _PAGE.format_map({name: escape(make_printable(part)) for name, part in parts.items()})

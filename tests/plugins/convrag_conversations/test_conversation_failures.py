@@ -289,3 +289,56 @@ def test_what_was_said_stands_in_no_message(
     with pytest.raises(ConversationsUnusable) as caught:
         chat.turn("c", "a confidential matter")
     assert "confidential" not in str(caught.value) + str(caught.value.__cause__) + caplog.text
+
+
+def test_a_changed_turn_does_not_fit_its_checksum(tmp_path: Path) -> None:
+    """What is JSON all the same would be shown as what was said."""
+    path = tmp_path / "c.db"
+    talking = pipeline(conversations=Conversations(path))
+    for question in ("one?", "two?"):
+        talking.turn("c", question)
+    change(
+        path, "UPDATE convrag_turns SET record = replace(record, 'two?', 'tw0?') WHERE number = 2"
+    )
+    for read in (
+        lambda store: store.records("c"),
+        lambda store: store.find_record("c", 2),
+        lambda store: store.get("c"),
+    ):
+        with pytest.raises(ConversationsUnusable, match="turn 2 of conversation 'c' is damaged"):
+            read(Conversations(path))
+
+
+def test_a_database_of_an_earlier_version_has_no_checksums(tmp_path: Path) -> None:
+    """Its turns are read, and new ones are checked."""
+    path = tmp_path / "c.db"
+    pipeline(conversations=Conversations(path)).turn("c", "one?")
+    change(path, "DROP TABLE convrag_checksums")
+    talking = pipeline(conversations=Conversations(path))
+    talking.turn("c", "two?")
+    assert [each.original_query for each in Conversations(path).records("c")] == ["one?", "two?"]
+    change(
+        path, "UPDATE convrag_turns SET record = replace(record, 'two?', 'tw0?') WHERE number = 2"
+    )
+    with pytest.raises(ConversationsUnusable, match="turn 2 .* is damaged"):
+        Conversations(path).records("c")
+
+
+def test_a_turn_that_an_earlier_version_has_replaced_is_read(tmp_path: Path) -> None:
+    """It leaves the checksum of the turn before, which has another version."""
+    path = tmp_path / "c.db"
+    pipeline(conversations=Conversations(path)).turn("c", "one?")
+    change(path, "UPDATE convrag_turns SET version = 2, record = replace(record, 'one?', 'an?')")
+    assert [each.original_query for each in Conversations(path).records("c")] == ["an?"]
+
+
+def test_an_empty_file_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "c.db"
+    Conversations(path).close()
+    Conversations(path).close()
+    assert caplog.text == ""
+    path.write_bytes(b"")
+    for rest in tmp_path.glob("c.db-*"):
+        rest.unlink()
+    pipeline(conversations=Conversations(path)).turn("c", "one?")
+    assert f"{path} is empty: nothing is left of the conversations" in caplog.text

@@ -247,15 +247,15 @@ def test_numbers_that_json_does_not_have_come_back(database: Any) -> None:
 
     class Odd(type(pipeline().stages.retriever)):  # type: ignore[misc]
         def retrieve(self, queries: Any, k: int) -> Any:
-            return [
-                Hit(Passage("p\0\ud800", "text"), float("inf")),
-                Hit(Passage("q", "t"), float("-inf")),
-            ]
+            return [Hit(Passage("p\0\ud800", "text"), 1.0)]
+
+        def explain(self, queries: Any) -> Any:
+            return {"scores": [float("inf"), float("-inf")]}
 
     chat = pipeline(conversations=Conversations(database), retriever=Odd())
     chat.turn("c", "what?")
     (record,) = Conversations(database).records("c")
-    assert [str(hit.score) for hit in record.hits] == ["nan", "nan"]
+    assert record.trace["retriever"]["scores"] == [None, None]
     assert record.hits[0].passage.id == "p\0\ud800"
     assert pipeline(conversations=Conversations(database)).turn("c", "two?").number == 2
 
@@ -335,10 +335,10 @@ def test_a_turn_makes_few_statements(tmp_path: Path, monkeypatch: pytest.MonkeyP
     conversations.close()
     monkeypatch.setattr(SqliteTransactions, "_connect", listen)
     chat.turn("new", "one?")
-    read, written = ["BEGIN", "SELECT", "COMMIT"], ["BEGIN", "INSERT", "INSERT", "COMMIT"]
+    read, written = ["BEGIN", "SELECT", "COMMIT"], ["BEGIN", *["INSERT"] * 3, "COMMIT"]
     assert statements == [*read, *read, *read, *written], "it is looked for twice"
     statements.clear()
     chat.turn("new", "two?")
-    assert statements == [*read, "BEGIN", "UPDATE", "INSERT", "COMMIT"], (
+    assert statements == [*read, "BEGIN", "UPDATE", "INSERT", "INSERT", "COMMIT"], (
         "one look, and one transaction"
     )

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -22,7 +23,7 @@ from tasks import run_task
 pytest.importorskip("litellm")
 from convrag_llms.connections import MAX_ERROR_BYTES
 from convrag_llms.errors import MAX_REPLY_BYTES
-from convrag_llms.reply import is_visible
+from convrag_llms.reply import ReplyReader, is_visible
 
 pytestmark = pytest.mark.integration
 
@@ -150,6 +151,38 @@ def test_a_reply_that_shows_nothing_is_empty(server: Server, text: str) -> None:
     server.plan_replies(make_reply(text), make_reply("A dog."))
     completion = ask(server)
     assert (completion.text, completion.retries) == ("A dog.", 1)
+
+
+@every_option
+@pytest.mark.parametrize("count", ["1e400", "-1e400", "NaN", "1e30", "true", '"many"', "[]"])
+def test_a_number_of_tokens_that_is_none_costs_no_reply(server: Server, count: str) -> None:
+    """They are estimated, as where the server counts none."""
+    body = json.dumps(make_reply("A dog."))
+    for name in ("prompt_tokens", "completion_tokens"):
+        body = re.sub(rf'"{name}": \d+', f'"{name}": {count}', body)
+    assert count in body
+    server.plan_replies(Step(body=body.encode()))
+    completion = ask(server, retries=0)
+    assert completion.text == "A dog."
+    assert 0 < completion.completion_tokens < 100
+    assert 0 < completion.prompt_tokens < 100
+
+
+@every_option
+@pytest.mark.parametrize("content", [None, "", [{"type": "refusal", "refusal": "I cannot."}]])
+def test_a_refusal_is_the_text(server: Server, content: Any) -> None:
+    reply = make_reply("x")
+    reply["choices"][0]["message"] |= {"content": content, "refusal": "I cannot."}
+    server.plan_replies(reply)
+    assert ask(server, retries=0).text == "I cannot."
+
+
+def test_probabilities_that_are_no_numbers_are_left_out() -> None:
+    likely = [{"token": "yes", "logprob": -0.1}, {"token": "no", "logprob": float("-inf")}]
+    reader = ReplyReader("m")
+    choice = {"message": {"content": "yes"}, "logprobs": {"content": [{"top_logprobs": likely}]}}
+    reader.read_whole({"choices": [choice]})
+    assert reader.make_reply(None).first_words == {"yes": -0.1}
 
 
 @pytest.mark.parametrize("text", ["a", "\u200ba", "犬", "🚀", "\ue000", "-", "1", "é"])

@@ -1,12 +1,17 @@
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from commands import LIBRARIES, StartedCommand, run_convrag
+from convrag.concurrency.locks import hold_folder
 from convrag.testing import TrackerContract
 from convrag_mlflow import connection
 from convrag_mlflow.addresses import describe_viewing
@@ -271,3 +276,53 @@ def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> No
         describe_viewing("http://me:password@host:5000", "x")
         == "Logged to MLflow at http://host:5000, experiment x."
     )
+
+
+@contextmanager
+def hold_in_another_thread(folder: Path) -> Iterator[None]:
+    """Hold a folder as a run in progress does."""
+    held, released = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with hold_folder(folder):
+            held.set()
+            released.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(60)
+    yield
+    released.set()
+    thread.join()
+
+
+def leave_running(folder: Path) -> None:
+    """What a kill leaves: runs that nobody ends."""
+    with sqlite3.connect(folder / "outputs/mlflow.db") as database:
+        database.execute("UPDATE runs SET status = 'RUNNING', end_time = NULL")
+    database.close()
+
+
+@IGNORED
+def test_runs_of_killed_processes_end_with_the_next_start(here: Path) -> None:
+    """Of a plain command, and of a grid; a run whose folder is held, and one elsewhere, go on."""
+    command = [*QUICK, "rewriter=none"]
+    for name in ("dead", "held", "away"):
+        assert run_task([*command, f"hydra.run.dir=outputs/{name}"], here).returncode == 0
+    assert run_here(["-m", *command, "top_k=3,4"], here).returncode == 0
+    leave_running(here)
+    shutil.rmtree(here / "outputs/away")
+    with hold_in_another_thread(here / "outputs/held"):
+        assert run_task([*command, "hydra.run.dir=outputs/dead"], here).returncode == 0
+    runs = {}
+    for run in read_runs(here):
+        folder = Path(run["tags"]["convrag.folder"])
+        runs.setdefault(folder.name if folder.parent.name == "outputs" else "grid", []).append(
+            run["status"]
+        )
+    assert sorted(runs["dead"]) == ["FINISHED", "KILLED"]
+    assert runs["held"] == runs["away"] == ["RUNNING"]
+    assert set(runs["grid"]) == {"KILLED"}
+    assert run_here(["-m", *command, "top_k=3,4"], here).returncode == 0
+    runs = [run["status"] for run in read_runs(here)]
+    assert runs.count("RUNNING") == 1, "of the folder that is away"

@@ -2,8 +2,10 @@
 
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,27 @@ def test_input_that_is_no_text_and_a_line_of_a_megabyte_are_questions_like_other
     assert "Searching for: what of" in out
     assert len(list_answers(tmp_path)) == 3
     assert len(out) < 20_000
+
+
+@pytest.mark.slow
+def test_a_damaged_conversation_ends_a_piped_chat_with_status_2(tmp_path: Path) -> None:
+    """A script would take 0 for an answer; a person at a terminal goes on with another one."""
+    assert run_convrag(CHAT, tmp_path, stdin="How far is the Moon?").returncode == 0
+    with (
+        closing(sqlite3.connect(tmp_path / "outputs/store/conversations.db")) as database,
+        database,
+    ):
+        database.execute("UPDATE convrag_turns SET record = replace(record, 'far', 'fat')")
+    for arguments, lines in [
+        (CHAT, "And its age?"),
+        (("task=chat", "task.suggestions=0"), "/open moon\nAnd its age?"),
+    ]:
+        done = run_convrag(arguments, tmp_path, stdin=lines)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert (
+            "turn 1 of conversation 'moon' is damaged (its checksum is another one)" in done.stderr
+        )
+        assert "Traceback" not in done.stderr
 
 
 # The command to go on

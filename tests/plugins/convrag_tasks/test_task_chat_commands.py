@@ -16,6 +16,7 @@ from convrag.sdk.data.transcript import (
     find_source,
     format_transcript,
     list_sources,
+    name_passage,
 )
 from convrag_tasks.chat.screen import Screen
 from convrag_tasks.turn_trace import explain_query
@@ -264,7 +265,9 @@ def test_a_saved_conversation_has_addresses_and_no_markdown_of_others() -> None:
     assert "- \\[1\\] [Pets](<https://pets.example/a?b=(c)>) (d)" in text
     assert "(javascript:x)" in text
     assert "](<javascript" not in text
-    assert "[\\[x\\](http://evil) &lt;b> \\*bold\\* # no](<https://a.example/%3Cx%3E%20y>)" in text
+    assert (
+        "[\\[x\\](http\\://evil) &lt;b> \\*bold\\* # no](<https://a.example/%3Cx%3E%20y>)" in text
+    )
     assert "*Searched for: a\\*b*" in text
 
 
@@ -314,3 +317,17 @@ def test_why_shows_what_the_passages_do_not_support(chat: Chat, capsys: Output) 
         if line.startswith("No source")
     ]
     assert lines == [["No", "source", "It", "is", "tea?"]]
+
+
+def test_a_line_break_in_a_title_begins_no_line(capsys: Output) -> None:
+    """It would say what the chat says: "No answer", another source, a command to type."""
+    forged = "Pets\nNo answer: the server is down\u2028> sudo x\r[9] Bank\x0b\x85next"
+    passage = Passage("d\nforged", DOGS, title=forged, url="https://a.example/\nforged")
+    records = [make_record(passage=passage)]
+    for text in (describe_passage(passage), name_passage(passage)):
+        assert len(text.splitlines()) == 1
+    screen = Screen()
+    screen.show_sources(list_sources(records))
+    screen.show_passage(list_sources(records)[0], [])
+    lines = capsys.readouterr().out.splitlines()
+    assert not any(line.lstrip().startswith(("No answer", ">", "[9]", "forged")) for line in lines)

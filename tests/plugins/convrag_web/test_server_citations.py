@@ -182,3 +182,17 @@ def test_a_passage_of_no_document_opens_alone_and_lists_are_left_out_of_the_hist
         question, answer, {"role": "user", "content": "And its far side?"}, convrag=True
     ).json()
     assert "Sources" not in str(record["convrag"]["queries"])
+
+
+def test_the_page_of_a_source_shows_bidirectional_controls_as_signs() -> None:
+    """They would show the text in another order than it has."""
+    from convrag import Document
+    from convrag_web.server.document_view import show_document
+    from convrag_web.server.source_page import _format_page
+
+    hostile = "pay \u202e001 ot\u202c \u2066x\u2069 \x1b[2J <b>\r\nnext"
+    passage = Passage("p", hostile, title=hostile, url="https://a.example")
+    page = _format_page(passage, show_document(Document("p", hostile, hostile, ""), passage))
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", page)
+    assert "pay \ufffd001 ot\ufffd" in page
+    assert "&lt;b&gt;" in page

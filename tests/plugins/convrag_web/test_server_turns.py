@@ -2,6 +2,7 @@
 what is counted.
 """
 
+import asyncio
 import json
 import socket
 import time
@@ -226,6 +227,31 @@ def test_a_failed_turn_is_an_error(llm: Server, tmp_path: Path) -> None:
 
 
 PRICES = "llm.extra={input_cost_per_token: 3e-5, output_cost_per_token: 6e-5}"
+
+
+@pytest.mark.parametrize(
+    ("exit", "told"),
+    [(SystemExit(7), "SystemExit: 7"), (asyncio.CancelledError("gone"), "CancelledError: gone")],
+)
+def test_a_stage_that_leaves_fails_its_request_alone(
+    exit: BaseException, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends neither the server nor its event loop, and is not told as a turn that was stopped."""
+    from convrag_basics.direct import DirectGenerator
+
+    def leave(self: Any, question: Any, evidence: Any) -> Any:
+        raise exit
+
+    with serve(tmp_path, "generator=direct", "llm=extractive", "tracker=none") as server:
+        with monkeypatch.context() as broken:
+            broken.setattr(DirectGenerator, "generate", leave)
+            for streamed in (False, True):
+                reply = server.complete(stream=streamed)
+                assert told in reply.text
+                assert "stopped" not in reply.text
+                assert reply.status_code >= 500 or streamed
+        assert server.complete(stream=False).status_code == 200
+        assert server.http.get("/healthz").status_code == 200
 
 
 def test_a_cost_limit_is_an_error(llm: Server, tmp_path: Path) -> None:
