@@ -3,6 +3,7 @@
 import pytest
 
 from convrag import Document
+from convrag_documents.readers import pdf
 from convrag_documents.readers.pdf import read_pdf
 from convrag_documents.unreadable import Unreadable
 from pdf_files import Field, Mark, Page, PdfFile, Text
@@ -297,3 +298,24 @@ class TestRows:
             "East pier 2 m",
             "West pier 5 m",
         ]
+
+
+class TestScans:
+    def test_pages_without_a_text_layer_are_listed(self):
+        pages = [Page(picture=True), Page(write_lines("Two.")), Page(), Page(picture=True)]
+        documents = read_pdf(PdfFile(pages).write())
+        assert next(documents).text == "Two."
+        with pytest.raises(Unreadable, match="2 of its 4 pages have no text: 1, 4"):
+            next(documents)
+
+    def test_a_scan_is_listed_with_what_to_do(self):
+        with pytest.raises(Unreadable, match=r"it is scanned: .* \(dataset\.reader=docling reads"):
+            next(read_pdf(PdfFile([Page(picture=True)]).write()))
+
+    def test_of_a_page_with_a_very_large_drawing_the_beginning_is_read(self, monkeypatch):
+        monkeypatch.setattr(pdf, "_LARGEST_CONTENT", 200)
+        texts = write_lines("The beginning.", *["More of it."] * 20)
+        documents = read_pdf(PdfFile([Page(write_lines("One.")), Page(texts)]).write())
+        assert next(documents).text.startswith("One.\n\nThe beginning.")
+        with pytest.raises(Unreadable, match="only the beginning of 1 of its 2 pages is read"):
+            next(documents)
