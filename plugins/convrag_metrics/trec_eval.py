@@ -70,8 +70,8 @@ def evaluate_rankings(
     """Evaluate rankings, turn -> measure -> value.
 
     Turns are in the order of the run and measures in the order given. trec_eval gets numbers in
-    place of ids: its C code ends the process for half a surrogate
-    pair, and ends an id at a NUL.
+    place of ids: its C code ends the process for half a surrogate pair, and ends an id at a NUL.
+    A negative grade is handed over as 0, not relevant: its C code ends the process for -2 or less.
 
     Args:
         measures: measures of trec_eval; a turn without a value gets 0.
@@ -85,7 +85,9 @@ def evaluate_rankings(
     ranked = {}
     for number, turn_id in enumerate(turn_ids):
         numbers = {passage: str(n) for n, passage in enumerate({**qrels[turn_id], **run[turn_id]})}
-        judged[str(number)] = {numbers[passage]: grade for passage, grade in qrels[turn_id].items()}
+        judged[str(number)] = {
+            numbers[passage]: max(grade, 0) for passage, grade in qrels[turn_id].items()
+        }
         ranked[str(number)] = {numbers[passage]: score for passage, score in run[turn_id].items()}
     values = {turn_id: {str(measure): 0.0 for measure in measures} for turn_id in turn_ids}
     for metric in ir_measures.pytrec_eval.iter_calc(measures, judged, ranked):

@@ -5,6 +5,7 @@
 * `connection`: an experiment that is connected to when it is first used.
 * `database`: MLflow's database, whose tables one process at a time makes.
 * `experiment`: the runs of an experiment.
+* `experiment_state`: what keeps an experiment from taking runs.
 * `grid_runs`: a grid's parent run, and the runs of its cells.
 * `keys`: names of parameters, metrics and tags in forms that MLflow takes.
 * `run_data`: names, parameters, metrics, tags and data sets of runs.

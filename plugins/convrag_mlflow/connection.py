@@ -66,8 +66,11 @@ class Connection:
             return self._experiment
 
     def explain(self, error: Exception) -> str:
-        """Return why something is not logged: the first telling line of the error."""
+        """Return why something is not logged: the experiment's state, or the error."""
         log.info("not logged to MLflow", exc_info=error)
+        obstacle = self._experiment.find_obstacle() if self._experiment else ""
+        if obstacle:  # the experiment was deleted after the run had begun, say
+            return obstacle
         reason = ""
         for line in str(error).strip().splitlines():
             if not line.startswith("(raised as a result of "):

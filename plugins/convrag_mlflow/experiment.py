@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
+from mlflow.entities import Dataset, DatasetInput, Experiment as _Found, InputTag, Metric, Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient as _Client
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,6 +18,7 @@ from convrag.sdk.tasks.runs import list_run_files
 from convrag.sdk.tasks.scores import describe_gaps
 from convrag_mlflow.addresses import redact_uri, resolve_uri
 from convrag_mlflow.database import exclusive_database
+from convrag_mlflow.experiment_state import ExperimentState, describe_obstacle
 from convrag_mlflow.keys import make_keys
 from convrag_mlflow.run_data import (
     clip_text,
@@ -61,10 +62,12 @@ class Experiment:
         traces: whether MLflow's page of it opens on traces, not on runs.
 
     Raises:
-        ConfigError: the address cannot be used.
+        ConfigError: the address cannot be used, or the experiment was deleted.
     """
 
     def __init__(self, uri: str, name: str, *, traces: bool = False) -> None:
+        self.uri = uri
+        self.name = name
         try:
             address, artifacts = resolve_uri(uri)
             with exclusive_database(address, artifacts):
@@ -76,10 +79,16 @@ class Experiment:
         self.traces = TraceLog(self.client, self.id, None if artifacts else uri)
 
     def _open(self, name: str, artifacts: Path | None, traces: bool) -> str:
-        """Return the id of the experiment, which is created if it is missing."""
+        """Return the id of the experiment, which is created if it is missing.
+
+        Raises ConfigError where it takes no runs.
+        """
         found = self.client.get_experiment_by_name(name)
         if found:
             id = found.experiment_id
+            obstacle = describe_obstacle(self.uri, name, _read_state(found))
+            if obstacle:
+                raise ConfigError(obstacle)
         else:
             location = artifacts.as_uri() if artifacts else None
             id = self.client.create_experiment(name, location)
@@ -87,6 +96,14 @@ class Experiment:
             kind = "genai_development" if traces else "custom_model_development"
             self.client.set_experiment_tag(id, _PAGE, kind)
         return str(id)
+
+    def find_obstacle(self) -> str:
+        """Say why the experiment takes no runs by now; empty where it does."""
+        try:
+            found = self.client.get_experiment(self.id)
+        except (MlflowException, SQLAlchemyError, OSError):
+            return ""  # what has failed before says more
+        return describe_obstacle(self.uri, self.name, _read_state(found))
 
     def start_run(self, run: Run, started: int) -> str:
         """Create the run of a single run or of a cell, and return its id.
@@ -209,3 +226,10 @@ class Experiment:
             self.client.log_batch(run_id, params=params[start : start + _PARAMETER_BATCH])
         for start in range(0, len(values), _METRIC_BATCH):
             self.client.log_batch(run_id, metrics=values[start : start + _METRIC_BATCH])
+
+
+def _read_state(found: _Found) -> ExperimentState:
+    """Return the state of an experiment that MLflow has found."""
+    return ExperimentState(
+        str(found.experiment_id), str(found.lifecycle_stage), str(found.artifact_location)
+    )

@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from convrag import Question, Report, Run, RunSummary, Tracker, TurnRecord, hookimpl
+from convrag import ConfigError, Question, Report, Run, RunSummary, Tracker, TurnRecord, hookimpl
 from convrag.sdk.files import writing
 from convrag.sdk.output.turn_spans import TurnTrace
 from convrag.sdk.types import Sweep
 from convrag_mlflow.addresses import make_folder, redact_uri, resolve_uri
 from convrag_mlflow.connection import MODULES, Connection, find_problem, is_refusal
+from convrag_mlflow.experiment_state import find_obstacle
 from convrag_mlflow.stage_options import describe_options
 from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, make_trace
 
@@ -65,9 +66,11 @@ class MlflowTracker(Tracker):
         return find_problem()
 
     def check(self) -> Iterable[str]:
-        """Say what has to be installed."""
+        """Say what has to be installed, and why the experiment takes no runs."""
         if self._problem:
             yield self._problem
+        else:
+            yield from self._check_experiment()
 
     @hookimpl
     def convrag_conversations_started(self, config: Mapping[str, Any], model: str) -> None:
@@ -172,13 +175,34 @@ class MlflowTracker(Tracker):
             self._forget_turns(run)
 
     @hookimpl
-    def convrag_sweep_started(self, sweep: Sweep) -> None:
-        """Create the grid's parent run, or continue that of an earlier start of the same grid."""
-        if not self._problem:
-            from convrag_mlflow.grid_runs import GridRuns
+    def convrag_sweep_check(self, sweep: Sweep) -> list[str]:
+        """Say why a server's experiment takes no runs; `check` looks at a database on disk."""
+        if self._problem:
+            return []
+        try:
+            self._check_address(self._connection)
+        except ConfigError as error:
+            return [str(error)]
+        return []
 
-            with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
+    @hookimpl
+    def convrag_sweep_started(self, sweep: Sweep) -> None:
+        """Create the grid's parent run, or continue that of an earlier start of the same grid.
+
+        Raises ConfigError where MLflow refuses it.
+        """
+        if self._problem:
+            return
+        from mlflow.exceptions import MlflowException
+
+        from convrag_mlflow.grid_runs import GridRuns
+
+        address = f"tracker.uri={redact_uri(self.uri, self.uri)}"
+        try:
+            with writing(address):
                 GridRuns(self._connection.open(), sweep, files=self.files).start()
+        except MlflowException as error:
+            raise ConfigError(f"{address}: {self._connection.explain(error)}") from error
 
     @hookimpl
     def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
@@ -215,12 +239,24 @@ class MlflowTracker(Tracker):
             del self._takers[id(run.config)]
             turns.close()
 
+    def _check_experiment(self) -> Iterable[str]:
+        """Say why the experiment takes no runs."""
+        obstacle = find_obstacle(self.uri, self.experiment)
+        if obstacle:
+            yield obstacle
+
     def _check_address(self, connection: Connection) -> None:
-        """Raise ConfigError if the address cannot be used. A server is connected to."""
+        """Raise ConfigError if the address or the experiment cannot be used.
+
+        A server is connected to.
+        """
         if resolve_uri(self.uri)[1] is None:
             connection.open()
-        else:
-            make_folder(self.uri)
+            return
+        obstacle = find_obstacle(self.uri, connection.name)
+        if obstacle:
+            raise ConfigError(obstacle)
+        make_folder(self.uri)
 
     def _explain(self, error: Exception) -> str:
         """Return a line for the user that says why something is not logged."""
@@ -236,9 +272,14 @@ class AutoTracker(MlflowTracker):
     requires: ClassVar[Mapping[str, str]] = {}
 
     def check(self) -> Iterable[str]:
-        """Say why there can be no traces. Without MLflow, a run's last line says so."""
+        """Say why there can be no traces, and why the experiment takes no runs.
+
+        Without MLflow, a run's last line says so.
+        """
         if self.traces and self._problem:
             yield f"{{place}}.traces=true: {self._problem}"
+        if not self._problem:
+            yield from self._check_experiment()
 
 
 def _now() -> int:

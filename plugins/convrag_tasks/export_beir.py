@@ -86,7 +86,11 @@ def _format_queries(texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _format_qrels(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Format the judgements.
+
+    A negative grade becomes 0, not relevant: pytrec_eval, which BEIR uses, crashes for -2 or less.
+    """
     yield "query-id\tcorpus-id\tscore"
     for turn_id, grades in qrels.items():
         for passage_id, grade in grades.items():
-            yield f"{turn_id}\t{passage_id}\t{grade}"
+            yield f"{turn_id}\t{passage_id}\t{max(grade, 0)}"

@@ -303,3 +303,18 @@ def test_the_best_passage_of_a_judged_document_counts() -> None:
     )
     assert measured == {"t": {"RR": 0.5, "R@2": 0.5, "R@3": 1.0}}
     assert measured.report is None
+
+
+@pytest.mark.parametrize("grade", [-1, -2, -1000])
+def test_a_negative_grade_is_not_relevant(grade: int) -> None:
+    """trec_eval's C code writes outside of its memory for -2 or less, and leaves -1 out of Bpref."""
+    measures = ["nDCG@5", "R@5", "AP", "RR", "Bpref", "Rprec"]
+    ranking = record("t", ["b", "a", "c"])
+    values = measure({"t": {"a": 2, "b": grade, "d": 1}}, ranking, measures=measures)
+    not_relevant = measure({"t": {"a": 2, "b": 0, "d": 1}}, ranking, measures=measures)
+    assert dict(values) == dict(not_relevant)
+
+
+def test_a_turn_with_negative_grades_alone_scores_zero() -> None:
+    values = measure({"t": {"a": -2}}, record("t", ["a"]), measures=["nDCG@5", "R@5"])
+    assert values == {"t": {"nDCG@5": 0.0, "R@5": 0.0}}

@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 
 from commands import LIBRARIES, StartedCommand, run_convrag
+from convrag import ConfigError
 from convrag.testing import TrackerContract
 from convrag_mlflow import connection
 from convrag_mlflow.addresses import describe_viewing
 from convrag_mlflow.connection import find_problem
+from convrag_mlflow.experiment_state import describe_unwritable
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 from mlflow_database import ENVIRONMENT, copy_database, read_runs
 from tasks import run_here, run_task
 
 pytest.importorskip("mlflow")
+from mlflow.exceptions import MlflowException
 
 QUICK = ("generator=none", "limit=2")
 
@@ -271,3 +274,88 @@ def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> No
         describe_viewing("http://me:password@host:5000", "x")
         == "Logged to MLflow at http://host:5000, experiment x."
     )
+
+
+def delete_experiment(folder: Path, name: str = "convrag") -> str:
+    """Create an experiment, delete it, and return its id."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
+    found = client.get_experiment_by_name(name)
+    experiment_id = found.experiment_id if found else client.create_experiment(name)
+    client.delete_experiment(experiment_id)
+    return str(experiment_id)
+
+
+@IGNORED
+@pytest.mark.parametrize("grid", [(), ("-m", "rewriter=none,last_n")])
+@pytest.mark.parametrize("tracker", ["auto", "mlflow"])
+def test_a_deleted_experiment_is_one_message_before_any_work(
+    grid: tuple[str, ...], tracker: str, here: Path
+) -> None:
+    experiment_id = delete_experiment(here)
+    done = run_here([*grid, *QUICK, f"tracker={tracker}"], here)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "the experiment 'convrag' was deleted in MLflow" in line
+    assert (
+        "MLFLOW_TRACKING_URI=sqlite:///outputs/mlflow.db mlflow experiments restore "
+        f"--experiment-id {experiment_id}" in line
+    )
+    assert "tracker.experiment=NAME" in line
+    written = {path.name for path in (here / "outputs").iterdir()}
+    assert written <= {"mlflow.db", "store"}, "no folder of a run or a grid"
+
+
+@IGNORED
+def test_a_deleted_experiment_of_another_name_does_no_harm(here: Path) -> None:
+    delete_experiment(here)
+    done = run_here([*QUICK, "tracker.experiment=second"], here)
+    assert done.returncode == 0, done.stderr
+    assert "Logged to MLflow." in done.stdout.splitlines()[-1]
+
+
+@IGNORED
+def test_conversations_are_not_traced_into_a_deleted_experiment(here: Path) -> None:
+    delete_experiment(here, "convrag conversations")
+    tracker = MlflowTracker(uri=f"sqlite:///{here}/outputs/mlflow.db", traces=True)
+    with pytest.raises(ConfigError, match="'convrag conversations' was deleted in MLflow"):
+        tracker.convrag_conversations_started({}, "none")
+
+
+@IGNORED
+def test_an_experiment_that_is_deleted_during_a_run_keeps_the_results(here: Path) -> None:
+    """The last line says how to restore it, and the same command logs the run then."""
+    uri = f"sqlite:///{here}/outputs/mlflow.db"
+    opened = connection.Connection(uri, "convrag")
+    experiment = opened.open()
+    experiment.client.delete_experiment(experiment.id)
+    with pytest.raises(MlflowException) as refusal:
+        experiment.create_run("late", {})
+    reason = opened.explain(refusal.value)
+    assert "the experiment 'convrag' was deleted in MLflow. Restore it (" in reason
+    experiment.client.restore_experiment(experiment.id)
+    assert "deleted in MLflow" not in opened.explain(refusal.value)
+
+
+@IGNORED
+@pytest.mark.parametrize("grid", [(), ("-m", "rewriter=none,last_n")])
+def test_a_folder_of_artifacts_that_cannot_be_written_is_one_message(
+    grid: tuple[str, ...], here: Path
+) -> None:
+    from mlflow import MlflowClient
+
+    (here / "taken").write_text("a file")
+    location = (here / "taken" / "artifacts").as_uri()
+    MlflowClient(f"sqlite:///{here}/outputs/mlflow.db").create_experiment("convrag", location)
+    done = run_here([*grid, *QUICK], here)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert f"{here / 'taken'} is not a folder that can be written" in line
+
+
+@pytest.mark.parametrize(
+    "artifacts", ["mlflow-artifacts:/1", "s3://bucket/1", "", "file:///tmp/new/folder"]
+)
+def test_folders_of_servers_and_new_ones_are_no_obstacle(artifacts: str) -> None:
+    assert describe_unwritable("http://mlflow.example.org", "convrag", artifacts) == ""

@@ -289,6 +289,18 @@ def test_beir_of_a_run_and_of_a_data_set(export: Callable[..., Path]) -> None:
         assert (again / name).read_bytes() == (whole.path / name).read_bytes()
 
 
+def test_beir_has_no_negative_grades(
+    export: Callable[..., Path], files: list[str], tmp_path: Path
+) -> None:
+    """BEIR hands them to pytrec_eval, which crashes for -2 or less."""
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text("c<::>1\tp\t2\nc<::>1\tq\t-2\n")
+    data = (*files[:3], f"dataset.qrels={qrels}")
+    folder = export("beir-negative", "task.format=beir", records=False, data=data)
+    lines = (folder / "qrels" / "test.tsv").read_text().splitlines()
+    assert lines[1:] == ["c<::>1\tp\t2", "c<::>1\tq\t0"]
+
+
 def test_beir_has_a_folder_for_each_domain(export: Callable[..., Path], tmp_path: Path) -> None:
     root = tmp_path / "clone"
     for domain in ("a", "b"):
