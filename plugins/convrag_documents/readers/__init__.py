@@ -7,7 +7,7 @@
 * `html`: web pages, with their headings, without navigation.
 * `epub`: books.
 * `mail`: mails.
-* `pdf`: PDF, with its bookmarks as headings.
+* `pdf`: PDF, with its bookmarks as headings, and the values of forms.
 * `word`: Word files.
 * `powerpoint`: PowerPoint files.
 * `opendocument`: OpenDocument texts.
@@ -24,6 +24,11 @@ What they use:
 * `wrapped_lines`: joins lines that were broken within a sentence.
 * `tables`: writes the rows of tables.
 * `text_builder`: puts the text of a document together.
+* `pdf_lines`: the lines of a page of a PDF, with their places.
+* `pdf_order`: brings the lines of a page into reading order.
+* `pdf_text`: joins the lines of a page, and words that were broken.
+* `pdf_bookmarks`: finds the headings of bookmarks.
+* `pdf_forms`: reads form fields.
 * `archive`: unpacks zip files within bounds, and parses the XML in them.
 """
 

@@ -1,34 +1,26 @@
-"""PDF: the text of its pages, with the bookmarks as headings."""
+"""PDF: the text of its pages and forms, with the bookmarks as headings."""
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from convrag import Document
 from convrag.sdk.output.library_logs import limit_logs
-from convrag.sdk.types import Heading
+from convrag_documents.readers.pdf_bookmarks import find_headings
+from convrag_documents.readers.pdf_forms import insert_fields, is_dynamic_form, read_fields
+from convrag_documents.readers.pdf_lines import Line, read_lines
+from convrag_documents.readers.pdf_order import sort_lines
+from convrag_documents.readers.pdf_text import PageText, clean_line, collect_words, make_page_text
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.readers.wrapped_lines import join_wrapped_lines
 from convrag_documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 log = logging.getLogger(__name__)
-
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
-_FULL_LINE = 60
-"""Characters of a line that reaches the margin, also in small columns."""
-
-_HEADING_NUMBER = r"(?:[^\n]{0,8}\d[\d.):]*[^\S\n]+)?"
-"""The number before the words of a heading: "12.3.4 ", "Part 2: "."""
-
-_HEADING_WORDS = 20
-"""Words of a bookmark that are looked for on its page."""
 
 limit_logs(logging.CRITICAL, "pypdf")  # it reports what it mends in damaged files
 
@@ -41,19 +33,24 @@ class _Failures(NamedTuple):
 
 
 def read_pdf(content: bytes) -> Iterator[Document]:
-    """Read the text of the pages. Words that were broken at the end of a line are whole."""
+    """Read the text of the pages and the values of forms, with the bookmarks as headings."""
     from pypdf import PdfReader
 
     reader = PdfReader(BytesIO(content))
     if reader.is_encrypted:
         _decrypt(reader)
+    lines_by_page, failures = _read_pages(reader)
+    words = collect_words(line for lines in lines_by_page for line in lines)
+    pages = [make_page_text(lines, words) for lines in lines_by_page]
     builder = TextBuilder()
-    failures = _add_pages(builder, reader)
+    for page in pages:
+        builder.begin_page()
+        builder.add(page.text)
     if builder:
-        yield _add_bookmarks(builder.build(), reader)
-    problem = _describe_failures(failures, len(reader.pages), has_text=bool(builder))
-    if problem:
-        raise Unreadable(problem)
+        yield _add_headings(builder.build(), reader, pages)
+    problem = _describe_failures(failures, len(pages), has_text=bool(builder))
+    if problem or is_dynamic_form(reader):
+        raise Unreadable(problem or "it is a form of XFA, which only Adobe's programs show")
 
 
 def _decrypt(reader: PdfReader) -> None:
@@ -72,19 +69,32 @@ def _decrypt(reader: PdfReader) -> None:
         raise Unreadable("it is encrypted, and needs a password")
 
 
-def _add_pages(builder: TextBuilder, reader: PdfReader) -> _Failures:
+def _read_pages(reader: PdfReader) -> tuple[list[list[Line]], _Failures]:
+    """Read the lines of each page in reading order, with the fields of forms."""
+    pages: list[list[Line]] = []
     failures = _Failures([], [])
     for number, page in enumerate(reader.pages, 1):
-        builder.begin_page()
+        lines: list[Line] = []
         try:
-            text = page.extract_text()
+            lines = read_lines(page)
         except Exception as error:
             failures.damaged.append(f"page {number}: {type(error).__name__}: {error}")
-            continue
-        builder.add(_mend_lines(text))
-        if not text.strip() and _has_pictures(page):
-            failures.scanned.append(str(number))
-    return failures
+        else:
+            has_text = any(line.text.strip() for line in lines)
+            if not has_text and _has_pictures(page):
+                failures.scanned.append(str(number))
+        text = [clean_line(line) for line in sort_lines(lines)]
+        pages.append(insert_fields(text, _read_fields(page)))
+    return pages, failures
+
+
+def _read_fields(page: PageObject) -> list[Line]:
+    """Read the fields of a page; none where they are damaged."""
+    try:
+        return read_fields(page)
+    except Exception as error:  # the text is of more use than its fields
+        log.debug("the fields of a page cannot be read", exc_info=error)
+        return []
 
 
 def _has_pictures(page: PageObject) -> bool:
@@ -106,61 +116,15 @@ def _describe_failures(failures: _Failures, pages: int, *, has_text: bool) -> st
     return "it has no pages"
 
 
-def _mend_lines(text: str) -> str:
-    """Join words and sentences that were broken at the ends of lines."""
-    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
-
-    def mend_hyphen(found: re.Match[str]) -> str:
-        next_letter = text[found.end()]
-        return "" if next_letter.islower() else "-"
-
-    lines = [line.rstrip() for line in _HYPHEN.sub(mend_hyphen, text).split("\n")]
-    return join_wrapped_lines("\n".join(lines), full=_FULL_LINE)
-
-
-def _add_bookmarks(document: Document, reader: PdfReader) -> Document:
+def _add_headings(document: Document, reader: PdfReader, pages: Sequence[PageText]) -> Document:
     """Make the bookmarks headings, and read the title."""
-    headings = []
-    try:
-        for level, title, page in _list_bookmarks(reader.outline, reader):
-            headings.append(Heading(_find_heading(document, title, page), level, title))
-    except Exception as error:  # the text is of more use than its bookmarks
-        log.debug("bookmarks cannot be read", exc_info=error)
-    headings.sort(key=lambda heading: heading.start)
     return Document(
         "",
         document.text,
-        headings=tuple(headings),
+        headings=find_headings(document, reader, pages),
         pages=document.pages,
         title=_find_title(document, reader),
     )
-
-
-def _find_heading(document: Document, title: str, page: int) -> int:
-    """Find where a heading begins on its page: its line, else its words, else the page."""
-    start = document.pages[page]
-    is_last = page + 1 == len(document.pages)
-    end = len(document.text) if is_last else document.pages[page + 1]
-    words = r"\s+".join(re.escape(word) for word in title.split()[:_HEADING_WORDS])
-    for pattern in (f"^{_HEADING_NUMBER}{words}", words):
-        found = re.compile(pattern, re.IGNORECASE | re.MULTILINE).search(document.text, start, end)
-        if found:
-            return found.start()
-    return start
-
-
-def _list_bookmarks(outline: Sequence[Any], reader: PdfReader) -> Iterator[tuple[int, str, int]]:
-    """Yield the level from 1, the title and the page from 0 of each bookmark."""
-    waiting: list[tuple[int, Any]] = [(1, item) for item in reversed(outline)]
-    while waiting:
-        level, item = waiting.pop()
-        if isinstance(item, list):
-            waiting += [(level + 1, each) for each in reversed(item)]
-            continue
-        page = reader.get_destination_page_number(item)
-        title = " ".join(str(item.title or "").split())
-        if page is not None and 0 <= page < len(reader.pages) and title:
-            yield level, title, page
 
 
 def _find_title(document: Document, reader: PdfReader) -> str:
