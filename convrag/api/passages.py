@@ -58,6 +58,12 @@ class Passage:
         return not _WORD_CONTINUES.match(text, len(title))
 
     @property
+    def document(self) -> str:
+        """The id of the document that it was cut from; empty if there is none."""
+        document = self.metadata.get("document")
+        return document if isinstance(document, str) else ""
+
+    @property
     def place(self) -> str:
         """Its place in its document, for people: "leave.md, 'Sick leave', page 3"; may be empty."""
         place = self.metadata.get("place")

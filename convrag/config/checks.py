@@ -12,6 +12,7 @@ from convrag.config.command import Command
 from convrag.config.keys import check_keys, list_stages
 from convrag.config.messages import explained
 from convrag.config.settings import Settings
+from convrag.config.variants import chooses_stage
 from convrag.config.yaml_files import cite
 from convrag.registry import plugins
 from convrag.registry.schema import plain_value
@@ -85,8 +86,10 @@ def _check_stage(place: str, group: str, node: Any) -> None:
         parameter = parameters.get(str(name))
         if parameter is None:
             continue
-        if parameter.group:
+        if parameter.group and chooses_stage(parameter, value):
             _check_stage(f"{place}.{name}", parameter.group, value)
+        elif parameter.group and not _has_references(value):
+            check_value(value, parameter.for_value(), f"{place}.{name}")
         elif value != "???" and not _has_references(value):
             default = plain_value(parameter.default)
             is_default = type(value) is type(default) and value == default

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from convrag.api.groups import GROUPS, SEVERAL, options_group
-from convrag.config.variants import default_options, variants_of
+from convrag.config.variants import chooses_stage, default_options, variants_of
+from convrag.registry.parameters import Parameter
 from convrag.registry.registry import Registry
 
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=\s]+)(?:=(?P<value>.*))?", re.DOTALL)
@@ -98,7 +99,8 @@ def _translate(argument: str, parameters: StageParameters) -> str:
         return argument  # a plain parameter: no class need be imported
     group, inner = parameters.follow(place)
     if group and not inner:
-        if override.sign != "~" and (has_place or chooses):
+        names_stage = has_place or (chooses and parameters.chooses_stage(place, override.value))
+        if override.sign != "~" and names_stage:
             key = override.key if has_place else f"{group}@{place}"
             return str(Override("", key, override.value))
     elif inner and not has_place and not override.sign and (len(inner) > 1 or is_dictionary):
@@ -132,8 +134,8 @@ class StageParameters:
             group = key.partition("@")[0].rpartition(".")[2]
             self._named.setdefault(group, []).extend(_NAME.findall(value))
 
-    def find_group(self, group: str, parameter: str, named: str = "") -> str:
-        """Return the group of the stage that a group's options take by a parameter, or "".
+    def find_parameter(self, group: str, parameter: str, named: str = "") -> Parameter | None:
+        """Return the parameter of a group's options; None where none of them has it.
 
         Args:
             group: has the options.
@@ -151,8 +153,8 @@ class StageParameters:
         for name in [*first, *options]:
             option = options.get(name)
             if option and parameter in option.list_parameters():
-                return option.injected_groups().get(parameter, "")
-        return ""
+                return option.parameters[parameter]
+        return None
 
     def follow(self, place: str) -> tuple[str, list[str]]:
         """Follow a place from stage to stage: "rewriter.clusterer.n" -> ("clusterer", ["n"]).
@@ -162,20 +164,34 @@ class StageParameters:
             the names after it. Both are empty for a place that begins with no group, and for a
             group itself.
         """
+        group, path, _ = self._follow(place)
+        return group, path
+
+    def chooses_stage(self, place: str, names: str) -> bool:
+        """Whether names choose options at the place of a stage, which may take a value, too."""
+        parameter = self._follow(place)[2]
+        if parameter is None:
+            return True
+        return all(chooses_stage(parameter, name) for name in _NAME.findall(names))
+
+    def _follow(self, place: str) -> tuple[str, list[str], Parameter | None]:
+        """Follow a place as `follow` does; the parameter is that of the last stage."""
         group, *path = place.split(".")
         if group not in GROUPS:
-            return "", []
+            return "", [], None
         named = ""
         if group in SEVERAL and path:
             named, *path = path
-        stage = ""
+        last: Parameter | None = None
         while path:
-            injected = self.find_group(group, path[0], named)
-            if not injected:
+            parameter = self.find_parameter(group, path[0], named)
+            if parameter is None or not parameter.group:
                 break
-            stage = group = injected
+            last = parameter
+            group = parameter.group
             path = path[1:]
-        return stage or (group if path else ""), path
+        is_stage = last is not None or bool(path)
+        return (group if is_stage else ""), path, last
 
 
 def find_stage_group(place: str, registry: Registry) -> str:

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
 from convrag.config.settings import PRESETS, Settings, list_sections
-from convrag.config.variants import option_node
+from convrag.config.variants import chooses_stage, option_node
 from convrag.registry.option import Option
 from convrag.registry.registry import Registry
 
@@ -124,7 +124,7 @@ def _check_stage(
             raise explain_unknown_parameter(place, option, str(key), registry, typed)
         inner_place = f"{place}.{key}"
         inner_group = parameters[key].group
-        if inner_group:
+        if inner_group and chooses_stage(parameters[key], value):
             _check_injected(inner_place, inner_group, value)
             _check_stage(inner_place, inner_group, value, registry, choices)
 

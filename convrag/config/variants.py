@@ -20,6 +20,7 @@ from convrag.api.groups import GROUPS, OPTION_KEY, options_group
 from convrag.api.stages import Task
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
+from convrag.registry.parameters import Parameter
 
 CONFIG_MODULE = "convrag.conf"
 
@@ -130,6 +131,18 @@ def option_node(group: str, name: str) -> dict[str, Any]:
         values = {**variants[name].values, **values}
         name = variants[name].extends
     return {**values, OPTION_KEY: plugins.load().registry.get(group, name).name}
+
+
+def chooses_stage(parameter: Parameter, value: Any) -> bool:
+    """Whether a value at the place of a stage configures one; a parameter may take either.
+
+    The name of an option or a variant chooses it, also where a file has this name.
+    """
+    if parameter.value_type is None or value is None or isinstance(value, Mapping):
+        return True
+    group = options_group(parameter.group)
+    names = {*plugins.load().registry.options(group), *variants(group)}
+    return isinstance(value, str) and value in names
 
 
 def _read(file: Traversable) -> tuple[str, dict[str, Any]]:

@@ -54,6 +54,8 @@ def describe_option(option: Option) -> OptionText:
 
 
 def _describe_type(parameter: Parameter) -> str:
+    if parameter.value_type is not None:
+        return f"{_describe_type(parameter.for_value())} | {parameter.group} stage"
     if parameter.group:
         return f"{parameter.group} stage"
     if get_origin(parameter.type) is Literal:

@@ -3,7 +3,7 @@
 import inspect
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from convrag.api.errors import ConfigError, locate_function
@@ -69,6 +69,20 @@ class Parameter:
     def used_option(self) -> str:
         """The option that an injected stage has by default (`use("kmeans")`); empty without one."""
         return self.default.option if isinstance(self.default, Use) else ""
+
+    @property
+    def value_type(self) -> Any:
+        """The type of a value that may be given in place of a stage (`Path | Dataset | None`).
+
+        None where only a stage may be given.
+        """
+        members = union_members(self.type)
+        values = [each for each in members if each is not type(None) and not _is_stage(each)]
+        return Union[tuple(values)] if self.group and values else None  # noqa: UP007
+
+    def for_value(self) -> "Parameter":
+        """Return the parameter as it is where a value is given in place of a stage."""
+        return replace(self, type=self.value_type, group="")
 
     @property
     def optional(self) -> bool:
@@ -141,14 +155,14 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
     """
     annotation, marks = _without_marks(annotation)
     members = union_members(annotation)
-    stages = [each for each in members if inspect.isclass(each) and issubclass(each, Stage)]
+    stages = [each for each in members if _is_stage(each)]
     stage = stages[0] if stages else None
     if stage and isinstance(default, str):
         raise ConfigError(
             f"{where}: the default of {name} names an option, and is written "
             f'{name}: {stage.__name__} = use("{default}")'
         )
-    return Parameter(
+    parameter = Parameter(
         name=name,
         type=annotation,
         default=default,
@@ -157,6 +171,13 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
         injects_store=any(map(_is_store, members)),
         limits=tuple(mark for mark in marks if _is_limit(mark)),
     )
+    if parameter.value_type is not None and default is not None:
+        raise ConfigError(f"{where}: {name} takes a stage or a value, so its default must be None")
+    return parameter
+
+
+def _is_stage(annotation: Any) -> bool:
+    return inspect.isclass(annotation) and issubclass(annotation, Stage)
 
 
 def _is_limit(mark: Any) -> bool:

@@ -17,9 +17,22 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 def add_truth(record: TurnRecord, turn: Turn, qrels: Qrels) -> TurnRecord:
     """Return the record with its turn's labels, reference answer and relevant passages."""
-    return replace(
-        record, labels=turn.labels, reference=turn.answer.strip(), gold=dict(qrels.get(turn.id, {}))
-    )
+    gold = _find_gold(record, qrels.get(turn.id, {}))
+    return replace(record, labels=turn.labels, reference=turn.answer.strip(), gold=gold)
+
+
+def _find_gold(record: TurnRecord, grades: Mapping[str, int]) -> dict[str, int]:
+    """Return passage id -> grade; a judged document has the turn's passages of it in its place.
+
+    A document of which the turn has no passage stays, as a missed one.
+    """
+    gold = dict(grades)
+    shown = [hit.passage for hit in record.hits] + [each.passage for each in record.evidence.items]
+    for passage in shown:
+        if passage.id not in grades and passage.document in grades:
+            gold[passage.id] = grades[passage.document]
+            gold.pop(passage.document, None)
+    return gold
 
 
 def add_truths(records: Iterable[TurnRecord], dataset: Dataset) -> list[TurnRecord]:
@@ -56,7 +69,10 @@ def rank_missed(record: TurnRecord, retriever: Retriever) -> TurnRecord:
         return record
     finally:
         cache_enabled.reset(token)
-    ranks = {hit.passage.id: rank for rank, hit in enumerate(hits, start=1)}
+    ranks: dict[str, int] = {}
+    for rank, hit in enumerate(hits, start=1):
+        ranks.setdefault(hit.passage.id, rank)
+        ranks.setdefault(hit.passage.document, rank)
     missed_ranks = {id: ranks.get(id) for id in missed}
     retriever_trace = {**record.trace.get("retriever", {}), "missed_ranks": missed_ranks}
     return replace(record, trace={**record.trace, "retriever": retriever_trace})

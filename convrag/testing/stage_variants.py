@@ -51,7 +51,8 @@ class StageVariants:
         for name in self._option.configurable:
             parameter = self.parameters[name]
             value = changed.get(name, self.get_value(name))
-            arguments = injected if parameter.group else plain
+            is_stage = value is None or isinstance(value, Stage)
+            arguments = injected if parameter.group and is_stage else plain
             arguments[name] = _identify(value)
         return fingerprint_stage(self._option, plain, injected, self.build(**changed))
 

@@ -18,10 +18,11 @@ from convrag.config.command import Command
 from convrag.config.messages import explained
 from convrag.config.secret_checks import keep_references
 from convrag.config.unused import find_unused
-from convrag.config.variants import option_node
+from convrag.config.variants import chooses_stage, option_node
 from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
+from convrag.registry.values import check_value
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
 from convrag.turn.defects import check_result, check_type, explain_error, set_origin
@@ -228,7 +229,7 @@ class Wiring:
             raise ConfigError(f"these stages need each other: {circle}")
         option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
         name = self._get_chosen_name(place, option)
-        values = option.values(node, place, name)
+        values = {**option.values(node, place, name), **_read_plain_values(option, node, place)}
         self._building.append(place)
         try:
             injected = self._build_injected(option, values, node, place)
@@ -245,7 +246,7 @@ class Wiring:
         """Build the stages for an option's parameters; one that is not used is None."""
         injected: dict[str, Stage | None] = {}
         for parameter in option.parameters.values():
-            if parameter.group:
+            if parameter.group and parameter.name not in values:
                 known = {**values, **injected}
                 is_used = pool.uses_stage(option, parameter.name, known, place)
                 stage = self._inject(parameter, node, place) if is_used else None
@@ -293,3 +294,13 @@ class Wiring:
         self._injected.setdefault(place, []).append(parameter.group)
         stage: Stage = self.get(parameter.group)
         return stage
+
+
+def _read_plain_values(option: Option, node: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return the values that are given in place of stages. Raises ConfigError."""
+    values = {}
+    for name, parameter in option.parameters.items():
+        value = node.get(name)
+        if parameter.group and not chooses_stage(parameter, value):
+            values[name] = check_value(value, parameter.for_value(), f"{place}.{name}")
+    return values

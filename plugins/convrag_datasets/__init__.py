@@ -28,6 +28,8 @@ Shared by several:
 
 * `file_dataset`: the base of data sets that are read from files.
 * `published_dataset`: the base of published data sets.
+* `corpus_file`: a corpus in a file.
+* `document_judgements`: judgements of passages, pages and whole documents.
 * `borrowed_corpus`: the base of data sets about the passages of another data set.
 * `files`: readers of rows, conversations, queries, passages and qrels.
 """

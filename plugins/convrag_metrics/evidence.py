@@ -15,6 +15,7 @@ from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.text.analysis import count_words
 from convrag.sdk.text.answers import lacks_part
 from convrag_metrics.alpha_ndcg import compute_alpha_ndcg
+from convrag_metrics.qrels_report import find_judged_id
 from convrag_metrics.subtopics import Subtopics, find_documents, read_subtopics
 from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
 
@@ -88,7 +89,10 @@ class EvidenceMetrics(Metrics):
         if subtopics is None:
             subtopics = find_documents(self.dataset, self.store, domains.items(), qrels)
         judged = (record for record in records if record.turn_id in domains)
-        while batch := {record.turn_id: _list_ids(record) for record in islice(judged, BATCH)}:
+        while batch := {
+            record.turn_id: _list_judged_ids(record, qrels[record.turn_id])
+            for record in islice(judged, BATCH)
+        }:
             for turn_id, found in self._score(batch, qrels, subtopics).items():
                 values[turn_id] = {**found, **values[turn_id]}
         return values
@@ -140,3 +144,9 @@ class EvidenceMetrics(Metrics):
 def _list_ids(record: TurnRecord) -> list[str]:
     """List the ids of the passages in the evidence, each once, in the model's order."""
     return list(dict.fromkeys(item.passage.id for item in record.evidence.items))
+
+
+def _list_judged_ids(record: TurnRecord, grades: Mapping[str, int]) -> list[str]:
+    """List the ids under which the passages in the evidence are judged, each once, in order."""
+    names = (find_judged_id(item.passage, grades) for item in record.evidence.items)
+    return list(dict.fromkeys(names))

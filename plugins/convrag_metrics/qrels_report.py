@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from convrag import Dataset, Report, Store, TurnRecord
+from convrag import Dataset, Passage, Report, Store, TurnRecord
 from convrag.sdk.search.corpus import open_passages
 
 _NUMBER = re.compile(r"[-:#]\d+$")
@@ -34,7 +34,11 @@ def report_absent_passages(
     for domain, pairs in judgements.items():
         corpus = open_passages(dataset, domain, store)
         if corpus is not None:
-            missing = set(corpus.list_missing({passage_id for _, passage_id in pairs}))
+            missing = {
+                passage_id
+                for passage_id in corpus.list_missing({passage_id for _, passage_id in pairs})
+                if dataset.document(domain, passage_id) is None
+            }
             absent += [pair for pair in pairs if pair[1] in missing]
     if not absent:
         return None
@@ -48,6 +52,12 @@ def report_absent_passages(
     )
     numbers = {"judgements": total, "outside_corpus": len(absent), "absent_passages": passages}
     return Report("qrels", (line,), numbers)
+
+
+def find_judged_id(passage: Passage, grades: Mapping[str, int]) -> str:
+    """Return the id under which a passage is judged: its own, or that of its document."""
+    is_judged = passage.id in grades or passage.document not in grades
+    return passage.id if is_judged else passage.document
 
 
 def fold_passage(name: str, judged: Collection[str]) -> str:

@@ -6,6 +6,7 @@ from itertools import islice
 from convrag import ConfigError, Dataset, Measurement, Metrics, Store, TurnRecord
 from convrag.sdk.text.answers import lacks_part
 from convrag_metrics.qrels_report import (
+    find_judged_id,
     fold_passage,
     report_absent_passages,
     report_unjudged_passages,
@@ -20,7 +21,8 @@ class RankingMetrics(Metrics):
     """Recall, nDCG and the other ranking measures of trec_eval, through ir-measures.
 
     Only turns with qrels are measured, as MTRAG does. Of those, a turn that found nothing scores 0.
-    The ranking is the order of the hits, whatever their scores. The summary says how many
+    The ranking is the order of the hits, whatever their scores. Where a document of the corpus is
+    judged in place of its passages, the best of them counts. The summary says how many
     judgements name passages that the corpus does not have, and warns of a run in which no passage
     is judged.
 
@@ -84,22 +86,35 @@ class RankingMetrics(Metrics):
         remaining = list_measured()
         # records are not kept, because they are large
         while rankings := {
-            record.turn_id: rank_ids(self._list_ids(record, judged))
+            record.turn_id: rank_ids(self._list_ids(record, qrels[record.turn_id], judged))
             for record in islice(remaining, BATCH)
         }:
             grades = {turn_id: dict(qrels[turn_id]) for turn_id in rankings}
             values |= evaluate_rankings(measures, grades, rankings)
 
-        found = (name for record in list_measured() for name in self._list_ids(record, judged))
+        found = (
+            name
+            for record in list_measured()
+            for name in self._list_ids(record, qrels[record.turn_id], judged)
+        )
         report = report_unjudged_passages(found, judged)
         if report is None and not self.documents:
             report = report_absent_passages(self.dataset, self.store, list_measured(), qrels)
         return Measurement(values, report=report)
 
-    def _list_ids(self, record: TurnRecord, judged: Collection[str]) -> Iterator[str]:
-        """Yield the ids that are looked up in the qrels, best first."""
+    def _list_ids(
+        self, record: TurnRecord, grades: Mapping[str, int], judged: Collection[str]
+    ) -> Iterator[str]:
+        """Yield the ids that are looked up in the qrels, best first.
+
+        Args:
+            record: the turn.
+            grades: of the turn.
+            judged: the ids of all qrels.
+        """
         for hit in record.hits:
-            yield fold_passage(hit.passage.id, judged) if self.documents else hit.passage.id
+            name = find_judged_id(hit.passage, grades)
+            yield fold_passage(name, judged) if self.documents else name
 
 
 def _is_measured(record: TurnRecord, qrels: Mapping[str, Mapping[str, int]]) -> bool:

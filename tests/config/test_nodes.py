@@ -201,6 +201,8 @@ def test_a_plain_parameter_of_another_option_imports_no_class(acme: Plugins) -> 
 def test_without_a_choice_every_class_of_the_group_is_asked(acme: Plugins) -> None:
     """A preset, say, chooses the option, and the command line does not name it."""
     parameters = StageParameters(acme.registry)
-    assert parameters.find_group("rewriter", "clusterer") == "clusterer"
+    clusterer = parameters.find_parameter("rewriter", "clusterer")
+    assert clusterer is not None
+    assert clusterer.group == "clusterer"
     assert parameters.follow("rewriter.clusterer.n") == ("clusterer", ["n"])
-    assert parameters.find_group("rewriter", "nothing_has_this") == ""
+    assert parameters.find_parameter("rewriter", "nothing_has_this") is None

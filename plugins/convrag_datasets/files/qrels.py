@@ -1,7 +1,7 @@
 """Files of qrels: judgements of relevance."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from reprlib import repr as brief
 from typing import NamedTuple
@@ -58,6 +58,17 @@ def read_qrels(
         raise DataError("this file holds no judgements", path=path)
     _check_turns(first_lines, conversations)
     return grades
+
+
+def find_judgement(path: Path, passages: Container[str]) -> tuple[Line, str]:
+    """Return the first line that judges one of these passages, and the passage.
+
+    Raises LookupError where there is none.
+    """
+    for judgement in _read_judgements(path):
+        if judgement.passage in passages:
+            return judgement.line, judgement.passage
+    raise LookupError(f"{path} judges none of these passages")
 
 
 def _check_turns(first_lines: dict[str, Line], conversations: Iterable[Conversation]) -> None:

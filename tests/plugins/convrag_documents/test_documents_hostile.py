@@ -87,8 +87,8 @@ class TestPdf:
 
         extract = PageObject.extract_text
 
-        def fail(page):
-            text = extract(page)
+        def fail(page, **options):
+            text = extract(page, **options)
             if "Sick" in text:
                 raise KeyError("/Font")
             return text

@@ -318,3 +318,14 @@ def test_a_negative_grade_is_not_relevant(grade: int) -> None:
 def test_a_turn_with_negative_grades_alone_scores_zero() -> None:
     values = measure({"t": {"a": -2}}, record("t", ["a"]), measures=["nDCG@5", "R@5"])
     assert values == {"t": {"nDCG@5": 0.0, "R@5": 0.0}}
+
+
+def test_the_best_passage_of_a_judged_document_counts() -> None:
+    def cut(number: int, document: str) -> Hit:
+        passage = Passage(f"{document}#{number}", "", metadata={"document": document})
+        return Hit(passage, 10 - number)
+
+    hits = (cut(1, "b.md"), cut(2, "a.md"), cut(3, "a.md"), cut(4, "c.md"))
+    found = TurnRecord("c", "t", "default", 1, "?", hits=hits)
+    values = measure({"t": {"a.md": 1, "c.md#4": 1}}, found, measures=["RR", "R@2", "R@3", "P@3"])
+    assert values["t"] == {"RR": 0.5, "R@2": 0.5, "R@3": 1.0, "P@3": pytest.approx(2 / 3)}
