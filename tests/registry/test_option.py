@@ -25,6 +25,7 @@ from convrag.api.groups import OPTION_KEY
 from convrag.registry.option import Option
 from convrag.registry.option_text import describe_option
 from convrag.registry.parameters import Use, read_parameters
+from convrag.registry.values import check_value
 
 
 class Tone(Enum):
@@ -57,6 +58,36 @@ class Everything(Rewriter):
     ) -> None: ...
 
     def rewrite(self, question: Any) -> Any: ...
+
+
+class StageOrFile(Rewriter):
+    """Takes a stage or a file."""
+
+    def __init__(self, *, embedder: Path | Embedder | None = None) -> None: ...
+
+    def rewrite(self, question: Any) -> Any: ...
+
+
+class StageOrDefault(StageOrFile):
+    """Takes a stage or a file, and has a file of its own."""
+
+    def __init__(self, *, embedder: Path | Embedder = Path("a")) -> None: ...
+
+
+def test_a_parameter_may_take_a_stage_or_a_value() -> None:
+    option = Option("rewriter", "either", StageOrFile, "toys", "toys")
+    parameter = option.parameters["embedder"]
+    assert parameter.group == "embedder"
+    assert parameter.value_type is Path
+    assert parameter.for_value().group == ""
+    assert check_value("~/a", parameter.for_value(), "rewriter.embedder") == Path.home() / "a"
+    (described,) = describe_option(option).parameters
+    assert described.type == "Path | embedder stage"
+
+
+def test_a_parameter_that_takes_a_stage_or_a_value_defaults_to_none() -> None:
+    with pytest.raises(ConfigError, match="embedder takes a stage or a value, so its default must"):
+        _ = Option("rewriter", "either", StageOrDefault, "toys", "toys").parameters
 
 
 @pytest.fixture
