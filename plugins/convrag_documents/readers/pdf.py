@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,7 +99,8 @@ def _read_fields(page: PageObject) -> list[Line]:
 
 def _has_pictures(page: PageObject) -> bool:
     """Whether a page without text may have some in pictures; an empty page loses nothing."""
-    return "/XObject" in (page.get("/Resources") or ())
+    resources = page["/Resources"] if "/Resources" in page else None
+    return isinstance(resources, Mapping) and "/XObject" in resources
 
 
 def _describe_failures(failures: _Failures, pages: int, *, has_text: bool) -> str:

@@ -27,11 +27,12 @@ _MOST_PAIRS = 1_000_000
 
 def is_dynamic_form(reader: PdfReader) -> bool:
     """Whether the file is a form of XFA alone, which only Adobe's programs show."""
-    root = reader.trailer["/Root"].get_object()
+    root = _resolve(reader.trailer.get("/Root"))
+    if not isinstance(root, Mapping):  # a damaged file
+        return False
     form = _resolve(root.get("/AcroForm"))
-    return (
-        isinstance(form, Mapping) and "/XFA" in form and bool(_resolve(root.get("/NeedsRendering")))
-    )
+    has_xfa = isinstance(form, Mapping) and "/XFA" in form
+    return has_xfa and bool(_resolve(root.get("/NeedsRendering")))
 
 
 def read_fields(page: PageObject) -> list[Line]:
