@@ -78,11 +78,12 @@ class PdfFile:
         widgets = ArrayObject()
         for page in self.pages:
             added = writer.add_blank_page(600, 800)
-            added[NameObject("/Resources")] = DictionaryObject(
+            resources = DictionaryObject(
                 {NameObject("/Font"): DictionaryObject({NameObject("/F1"): _make_font()})}
             )
             if page.picture:
-                added["/Resources"][NameObject("/XObject")] = DictionaryObject()
+                resources[NameObject("/XObject")] = DictionaryObject()
+            added[NameObject("/Resources")] = writer._add_object(resources)
             stream = DecodedStreamObject()
             stream.set_data(b"\n".join(_draw(text) for text in page.texts))
             added[NameObject("/Contents")] = writer._add_object(stream)

@@ -11,7 +11,7 @@ from convrag import Document
 from convrag.sdk.output.library_logs import limit_logs
 from convrag_documents.readers.pdf_bookmarks import find_headings
 from convrag_documents.readers.pdf_forms import insert_fields, is_dynamic_form, read_fields
-from convrag_documents.readers.pdf_lines import Line, read_lines
+from convrag_documents.readers.pdf_lines import Line, read_lines, resolve
 from convrag_documents.readers.pdf_order import sort_lines
 from convrag_documents.readers.pdf_text import PageText, clean_line, collect_words, make_page_text
 from convrag_documents.readers.text_builder import TextBuilder
@@ -99,7 +99,7 @@ def _read_fields(page: PageObject) -> list[Line]:
 
 def _has_pictures(page: PageObject) -> bool:
     """Whether a page without text may have some in pictures; an empty page loses nothing."""
-    resources = page["/Resources"] if "/Resources" in page else None
+    resources = resolve(page.get("/Resources"))
     return isinstance(resources, Mapping) and "/XObject" in resources
 
 

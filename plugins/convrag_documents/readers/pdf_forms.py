@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from convrag_documents.readers.pdf_lines import Line, PageView
+from convrag_documents.readers.pdf_lines import Line, PageView, resolve
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
@@ -27,12 +27,12 @@ _MOST_PAIRS = 1_000_000
 
 def is_dynamic_form(reader: PdfReader) -> bool:
     """Whether the file is a form of XFA alone, which only Adobe's programs show."""
-    root = _resolve(reader.trailer.get("/Root"))
+    root = resolve(reader.trailer.get("/Root"))
     if not isinstance(root, Mapping):  # a damaged file
         return False
-    form = _resolve(root.get("/AcroForm"))
+    form = resolve(root.get("/AcroForm"))
     has_xfa = isinstance(form, Mapping) and "/XFA" in form
-    return has_xfa and bool(_resolve(root.get("/NeedsRendering")))
+    return has_xfa and bool(resolve(root.get("/NeedsRendering")))
 
 
 def read_fields(page: PageObject) -> list[Line]:
@@ -64,9 +64,9 @@ def read_fields(page: PageObject) -> list[Line]:
 
 def _list_widgets(page: PageObject) -> Iterator[Mapping[str, Any]]:
     """Yield the widgets of a page that are shown."""
-    annotations = _resolve(page.get("/Annots"))
+    annotations = resolve(page.get("/Annots"))
     for reference in annotations if isinstance(annotations, list) else ():
-        widget = _resolve(reference)
+        widget = resolve(reference)
         if not isinstance(widget, Mapping) or widget.get("/Subtype") != "/Widget":
             continue
         if not _read_flags(widget.get("/F")) & _HIDDEN:
@@ -118,7 +118,7 @@ def _sort_key(line: Line) -> tuple[float, float]:
 
 def _make_line(text: str, widget: Mapping[str, Any], view: PageView) -> Line:
     try:
-        left, bottom, right, top = (float(each) for each in _resolve(widget.get("/Rect")))
+        left, bottom, right, top = (float(each) for each in resolve(widget.get("/Rect")))
     except (TypeError, ValueError):  # a damaged file
         return Line(text, is_field=True)
     corners = [view.place(left, bottom), view.place(right, top)]
@@ -146,7 +146,7 @@ def _is_check_box(fields: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _read_flags(value: Any) -> int:
-    flags = _resolve(value)
+    flags = resolve(value)
     return int(flags) if isinstance(flags, int) else 0
 
 
@@ -167,20 +167,20 @@ def _list_ancestors(widget: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         if not isinstance(field, Mapping):
             return
         yield field
-        field = _resolve(field.get("/Parent"))
+        field = resolve(field.get("/Parent"))
 
 
 def _find(fields: Sequence[Mapping[str, Any]], key: str) -> Any:
     """Return the value of a key, which a field inherits from those above it."""
     for field in fields:
         if key in field:
-            return _resolve(field[key])
+            return resolve(field[key])
     return None
 
 
 def _read_button(widget: Mapping[str, Any], fields: Sequence[Mapping[str, Any]]) -> str:
     """Return the state of a check box or a radio button that is on; empty where it is off."""
-    state = _resolve(widget.get("/AS"))
+    state = resolve(widget.get("/AS"))
     value = _find(fields, "/V")
     own_states = _list_states(widget)
     if state is None and (not own_states or value in own_states):
@@ -188,7 +188,7 @@ def _read_button(widget: Mapping[str, Any], fields: Sequence[Mapping[str, Any]])
     text = str(state or "").removeprefix("/")
     if text in ("", _OFF):
         return ""
-    options = _resolve(_find(fields, "/Opt"))
+    options = resolve(_find(fields, "/Opt"))
     if isinstance(options, Sequence) and text.isdecimal() and int(text) < len(options):
         return _read_text(options[int(text)])  # texts of buttons that have numbers as states
     return "yes" if text in ("On", "1") else text
@@ -196,8 +196,8 @@ def _read_button(widget: Mapping[str, Any], fields: Sequence[Mapping[str, Any]])
 
 def _list_states(widget: Mapping[str, Any]) -> list[str]:
     """List the states in which a button can be shown."""
-    appearances = _resolve(widget.get("/AP"))
-    normal = _resolve(appearances.get("/N")) if isinstance(appearances, Mapping) else None
+    appearances = resolve(widget.get("/AP"))
+    normal = resolve(appearances.get("/N")) if isinstance(appearances, Mapping) else None
     return [str(state) for state in normal] if isinstance(normal, Mapping) else []
 
 
@@ -205,7 +205,7 @@ def _read_choices(value: Any, options: Any) -> str:
     """Return the chosen entries of a list, as they are shown."""
     shown = {}
     for option in options if isinstance(options, list) else ():
-        pair = _resolve(option)
+        pair = resolve(option)
         if isinstance(pair, list) and len(pair) == 2:
             shown[_read_text(pair[0])] = _read_text(pair[1])
     chosen = value if isinstance(value, list) else [value]
@@ -215,14 +215,9 @@ def _read_choices(value: Any, options: Any) -> str:
 
 def _read_text(value: Any) -> str:
     """Return a text on one line; empty for anything else, as damaged files have."""
-    value = _resolve(value)
+    value = resolve(value)
     if hasattr(value, "get_data"):  # a long text is a stream
         value = value.get_data()
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return " ".join(value.split()) if isinstance(value, str) else ""
-
-
-def _resolve(value: Any) -> Any:
-    """Return the object that a reference names; other values are returned as they are."""
-    return value.get_object() if hasattr(value, "get_object") else value

@@ -99,6 +99,11 @@ class PageView:
         return right > 0 and abs(up) <= abs(right)
 
 
+def resolve(value: Any) -> Any:
+    """Return the object that a reference names; other values are returned as they are."""
+    return value.get_object() if hasattr(value, "get_object") else value
+
+
 def read_lines(page: PageObject) -> list[Line]:
     """Read the lines of a page in the order of the file."""
     pieces: list[_Piece] = []

@@ -297,3 +297,16 @@ class TestRows:
             "East pier 2 m",
             "West pier 5 m",
         ]
+
+
+class TestScans:
+    def test_pages_without_a_text_layer_are_listed(self):
+        pages = [Page(picture=True), Page(write_lines("Two.")), Page(), Page(picture=True)]
+        documents = read_pdf(PdfFile(pages).write())
+        assert next(documents).text == "Two."
+        with pytest.raises(Unreadable, match="2 of its 4 pages have no text: 1, 4"):
+            next(documents)
+
+    def test_a_scan_is_listed_with_what_to_do(self):
+        with pytest.raises(Unreadable, match=r"it is scanned: .* \(dataset\.reader=docling reads"):
+            next(read_pdf(PdfFile([Page(picture=True)]).write()))
