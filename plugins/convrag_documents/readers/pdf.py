@@ -25,11 +25,16 @@ log = logging.getLogger(__name__)
 limit_logs(logging.CRITICAL, "pypdf")  # it reports what it mends in damaged files
 
 
+_LARGEST_CONTENT = 2_000_000
+"""Bytes of a page's drawing that are read: pypdf takes some 70 times as much memory."""
+
+
 class _Failures(NamedTuple):
-    """Pages without text: those that pypdf cannot read, and those that are pictures alone."""
+    """Pages that are not read: damaged ones, pictures alone, and those of which a part is read."""
 
     damaged: list[str]
     scanned: list[str]
+    cut: list[str]
 
 
 def read_pdf(content: bytes) -> Iterator[Document]:
@@ -72,10 +77,12 @@ def _decrypt(reader: PdfReader) -> None:
 def _read_pages(reader: PdfReader) -> tuple[list[list[Line]], _Failures]:
     """Read the lines of each page in reading order, with the fields of forms."""
     pages: list[list[Line]] = []
-    failures = _Failures([], [])
+    failures = _Failures([], [], [])
     for number, page in enumerate(reader.pages, 1):
         lines: list[Line] = []
         try:
+            if _cut_content(page):
+                failures.cut.append(str(number))
             lines = read_lines(page)
         except Exception as error:
             failures.damaged.append(f"page {number}: {type(error).__name__}: {error}")
@@ -86,6 +93,21 @@ def _read_pages(reader: PdfReader) -> tuple[list[list[Line]], _Failures]:
         text = [clean_line(line) for line in sort_lines(lines)]
         pages.append(insert_fields(text, _read_fields(page)))
     return pages, failures
+
+
+def _cut_content(page: PageObject) -> bool:
+    """Cut the drawing of a page at a limit, for the sake of memory and time; say whether it was."""
+    from pypdf.generic import DecodedStreamObject, NameObject
+
+    contents = page.get_contents()
+    data = contents.get_data() if contents is not None else b""
+    if len(data) <= _LARGEST_CONTENT:
+        return False
+    beginning, _, _ = data[:_LARGEST_CONTENT].rpartition(b"\n")
+    stream = DecodedStreamObject()
+    stream.set_data(beginning)
+    page[NameObject("/Contents")] = stream
+    return True
 
 
 def _read_fields(page: PageObject) -> list[Line]:
@@ -107,6 +129,10 @@ def _describe_failures(failures: _Failures, pages: int, *, has_text: bool) -> st
     """Say which pages were not read; empty where all were."""
     if failures.damaged:
         return f"{len(failures.damaged)} of its {pages} pages cannot be read, {failures.damaged[0]}"
+    if failures.cut:
+        numbers = ", ".join(failures.cut)
+        count = f"{len(failures.cut)} of its {pages} pages"
+        return f"only the beginning of {count} is read, since more is too large: {numbers}"
     if has_text and failures.scanned:
         numbers = ", ".join(failures.scanned)
         return f"{len(failures.scanned)} of its {pages} pages have no text: {numbers}"

@@ -3,6 +3,7 @@
 import pytest
 
 from convrag import Document
+from convrag_documents.readers import pdf
 from convrag_documents.readers.pdf import read_pdf
 from convrag_documents.unreadable import Unreadable
 from pdf_files import Field, Mark, Page, PdfFile, Text
@@ -310,3 +311,11 @@ class TestScans:
     def test_a_scan_is_listed_with_what_to_do(self):
         with pytest.raises(Unreadable, match=r"it is scanned: .* \(dataset\.reader=docling reads"):
             next(read_pdf(PdfFile([Page(picture=True)]).write()))
+
+    def test_of_a_page_with_a_very_large_drawing_the_beginning_is_read(self, monkeypatch):
+        monkeypatch.setattr(pdf, "_LARGEST_CONTENT", 200)
+        texts = write_lines("The beginning.", *["More of it."] * 20)
+        documents = read_pdf(PdfFile([Page(write_lines("One.")), Page(texts)]).write())
+        assert next(documents).text.startswith("One.\n\nThe beginning.")
+        with pytest.raises(Unreadable, match="only the beginning of 1 of its 2 pages is read"):
+            next(documents)
