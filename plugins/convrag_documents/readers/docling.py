@@ -8,6 +8,7 @@ from typing import Any
 
 from convrag import ConfigError, Document
 from convrag.sdk.errors import MissingExtra
+from convrag_documents.readers.merged_cells import Cell
 from convrag_documents.readers.tables import format_table
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable, shorten_reason
@@ -88,11 +89,18 @@ def _add_item(builder: TextBuilder, item: Any) -> None:
     elif label == "section_header":
         builder.add_heading(item.level + 1, item.text)
     elif hasattr(item, "data"):  # a table
-        builder.add(format_table(_read_row(row) for row in item.data.grid))
+        builder.add(format_table(_read_rows(item.data.grid)))
     elif hasattr(item, "text"):
         builder.add(item.text)
 
 
-def _read_row(row: Any) -> list[str]:
-    """Return the texts of a row; the grid repeats a cell for each column that it spans."""
-    return [cell.text for column, cell in enumerate(row) if cell.start_col_offset_idx == column]
+def _read_rows(grid: Any) -> Iterator[list[Cell]]:
+    """Yield the rows of a table; the grid repeats a cell in each place that it spans."""
+    for number, row in enumerate(grid):
+        yield [
+            Cell(
+                cell.text, cell.col_span, cell.row_span, cell.column_header or cell.row_header
+            )
+            for column, cell in enumerate(row)
+            if (cell.start_row_offset_idx, cell.start_col_offset_idx) == (number, column)
+        ]

@@ -5,6 +5,7 @@ from xml.etree.ElementTree import Element
 
 from convrag import Document
 from convrag_documents.readers.archive import Archive
+from convrag_documents.readers.merged_cells import Cell
 from convrag_documents.readers.tables import format_table
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
@@ -12,6 +13,10 @@ from convrag_documents.unreadable import Unreadable
 _TITLES = {"title", "ctrTitle"}
 _NOT_SHOWN = {"sldNum", "dt", "ftr", "hdr", "sldImg"}
 """Number, date, footer and header of a slide, and its picture next to the notes."""
+
+_YES = ("1", "true", "on")
+_MOST_DIGITS = 7
+"""Digits from which a number of spanned cells is damaged."""
 
 
 def read_pptx(content: bytes) -> Iterator[Document]:
@@ -53,9 +58,34 @@ def _add_notes(builder: TextBuilder, notes: Element) -> None:
 
 
 def _read_table(table: Element) -> str:
-    return format_table(
-        [" ".join(_read_paragraphs(cell)) for cell in row.iter("tc")] for row in table.iter("tr")
-    )
+    """Read a table; its properties say whether the first row and the first column have headings."""
+    properties = table.find("tblPr")
+    has_head = properties is not None and properties.get("firstRow") in _YES
+    rows = []
+    for number, row in enumerate(table.findall("tr")):
+        is_head = has_head and number == 0
+        rows.append([_read_cell(cell, is_heading=is_head) for cell in _list_cells(row)])
+    return format_table(rows)
+
+
+def _list_cells(row: Element) -> list[Element]:
+    """List the cells of a row, without the places that a merged cell spans."""
+    return [
+        cell
+        for cell in row.findall("tc")
+        if cell.get("hMerge") not in _YES and cell.get("vMerge") not in _YES
+    ]
+
+
+def _read_cell(cell: Element, *, is_heading: bool) -> Cell:
+    text = " ".join(_read_paragraphs(cell))
+    columns = _read_span(cell.get("gridSpan", ""))
+    return Cell(text, columns, _read_span(cell.get("rowSpan", "")), is_heading)
+
+
+def _read_span(value: str) -> int:
+    is_number = value.isdecimal() and len(value) < _MOST_DIGITS
+    return int(value) if is_number else 1
 
 
 def _find_kind(shape: Element) -> str:

@@ -1,66 +1,363 @@
 """Tables as text: how a row is written, whatever format the table is from.
 
-A row of a table whose columns have names can be understood alone: "item: laptop; price: 1200". The
-cells of other rows stand between bars: "laptop | 1200".
+A row of a table whose columns have names can be understood alone: "item: laptop; price: 1200". Its
+empty cells are left out, with the names of their columns. The cells of other rows stand between
+bars: "laptop | 1200".
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+
+from convrag_documents.readers.merged_cells import Cell, Place, lay_out_rows
 
 CELL_BORDER = " | "
 """The text between two cells of a row whose columns have no names."""
 
+_FIELD_BORDER = "; "
+_LEVEL_BORDER = ", "
+"""The text between the names of a column on two levels: "depth, in summer"."""
+
 _NUMBER = re.compile(r"[-+]?[\d.,\s]*\d[\d.,\s]*%?")
 _LONGEST_NAME = 100
+_LONGEST_GROUP = 100
+_MOST_LEVELS = 5
+"""Rows of headings in a row; where there are more, the marks mean something else."""
+
+_MOST_REMEMBERED = 2_000
+"""Values of a table that are compared with a row after a blank one."""
 
 
-def format_row(cells: Iterable[str], names: Sequence[str] = ()) -> str:
-    """Write a row in one line, without its empty cells.
+def format_table(rows: Iterable[Sequence[Cell]], caption: str = "") -> str:
+    """Write a table of a document: its caption, and a line for each row that is not empty.
 
     Args:
-        cells: the texts of the cells.
-        names: of the columns; empty for a table whose columns have no names.
+        rows: the cells of each row. A cell that spans several rows or columns is only in its first
+            row, and once.
+        caption: the heading of the table, where it has one of its own.
     """
-    texts = [" ".join(cell.split()) for cell in cells]
-    if not names:
-        return CELL_BORDER.join(text for text in texts if text)
-    parts = []
-    for column, text in enumerate(texts):
-        name = names[column] if column < len(names) else ""
-        if text:
-            parts.append(f"{name}: {text}" if name else text)
-    return "; ".join(parts)
-
-
-def format_table(rows: Iterable[Iterable[str]]) -> str:
-    """Write a table of a document, a line for each row that is not empty."""
-    lines = [format_row(row) for row in rows]
-    return "\n".join(line for line in lines if line)
+    title = " ".join(caption.split())
+    lines = [title] if title else []
+    lines.extend(write_rows(rows))
+    return "\n".join(lines)
 
 
 def format_named_rows(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a line for each row of a data table that is not empty, with the names of its columns.
+    """Yield a line for each row that is not empty, of tables without marked or merged cells."""
+    return write_rows([Cell(text) for text in row] for row in rows)
 
-    The first row with two cells that are not empty has the names if all of these are texts, and
-    all are different. A row above it, such as a title, has no names; nor has any row of a table
-    whose first row has no names.
+
+def write_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+    """Yield the lines of a table, or of several with an empty row between them.
+
+    Rows of cells that are marked as headings have the names of the columns. Without marks, the
+    first row with two cells that are not empty has them if all of these are texts, and all are
+    different. A row above it, such as a title, has no names; nor has any row of a table whose first
+    row has no names. Names on several levels are joined.
     """
-    names: Sequence[str] = ()
-    is_named = False
-    for row in rows:
-        cells = [" ".join(cell.split()) for cell in row]
-        filled = [cell for cell in cells if cell]
-        if not is_named and len(filled) > 1:
-            is_named = True
-            if _are_names(filled):
-                names = cells
+    return _Writer(lay_out_rows(rows)).write()
+
+
+class _Rows:
+    """Rows of a grid, which can be looked at before they are read."""
+
+    def __init__(self, rows: Iterator[list[Place]]) -> None:
+        self._rows = rows
+        self._waiting: deque[list[Place]] = deque()
+
+    def read(self) -> list[Place] | None:
+        """Read the next row; None at the end."""
+        if self._waiting:
+            return self._waiting.popleft()
+        return next(self._rows, None)
+
+    def peek(self, number: int = 0) -> list[Place]:
+        """Look at the row that is so many rows ahead; an empty one at the end."""
+        while len(self._waiting) <= number:
+            row = next(self._rows, None)
+            if row is None:
+                return []
+            self._waiting.append(row)
+        return self._waiting[number]
+
+
+class _Writer:
+    """Writes the rows of one grid."""
+
+    def __init__(self, grid: Iterator[list[Place]]) -> None:
+        self._rows = _Rows(grid)
+        self._names: Sequence[str] = ()
+        """The names of the columns; empty for a table whose columns have no names."""
+        self._unused_head = ""
+        """The row of the names, until a row has been written with them."""
+        self._may_begin = True
+        """Whether the next row may have the names of columns without being marked."""
+        self._after_gap = False
+        self._after_title = False
+        self._trusts_marks = True
+        """Whether rows that are marked as headings are taken for the names of columns."""
+        self._group = ""
+        """The heading across the table that the rows stand below."""
+        self._is_group_unused = False
+        self._values: set[str] = set()
+
+    def write(self) -> Iterator[str]:
+        """Yield the lines."""
+        while (row := self._rows.read()) is not None:
+            filled = _list_filled(row)
+            if filled:
+                yield from self._write_row(row, filled)
+            yield from _list_tables(row)
+            self._after_gap = not row
+        yield from self._end_table()
+
+    def _write_row(self, row: list[Place], filled: list[Place]) -> Iterator[str]:
+        if self._is_title(row, filled):
+            yield from self._end_table()
+            yield filled[0].text
+            return
+        if self._is_group(row, filled):
+            yield from self._end_group()
+            self._group = filled[0].text
+            self._is_group_unused = True
+            return
+        levels = self._count_levels(row, filled)
+        if levels:
+            yield from self._end_table()
+            yield from self._begin_table(row, levels)
+            return
+        self._may_begin = False
+        line = self._format_row(row)
+        if line:
+            yield line
+            self._unused_head = ""
+            self._is_group_unused = False
+
+    def _begin_table(self, first: list[Place], levels: int) -> Iterator[str]:
+        """Read the names of the columns; names that are too long are written once in full."""
+        head = [first]
+        for _ in range(levels - 1):
+            head.append(self._rows.read() or [])
+            yield from _list_tables(head[-1])
+        names = _join_levels(head)
+        self._names = [_shorten(name) for name in names]
+        line = _format_unnamed(_list_different(names))
+        if any(len(name) > _LONGEST_NAME for name in names):
+            yield line
+        else:
+            self._unused_head = line
+        self._may_begin = False
+        self._after_title = False
+        self._values = set()
+
+    def _end_table(self) -> Iterator[str]:
+        """Write the names of columns without a row, and a group without one."""
+        if self._unused_head:
+            yield self._unused_head
+        self._unused_head = ""
+        yield from self._end_group()
+
+    def _end_group(self) -> Iterator[str]:
+        if self._is_group_unused:
+            yield self._group
+        self._group = ""
+        self._is_group_unused = False
+
+    def _is_title(self, row: list[Place], filled: list[Place]) -> bool:
+        """Whether a row is a title: one cell, above the names of a table that is wider."""
+        if len(filled) > 1:
+            return False
+        following = self._rows.peek()
+        if not self._names and self._may_begin:
+            is_alone = _count_cells(row) == 1 and _count_cells(following) != 1
+            return is_alone or not filled[0].is_heading
+        if not self._after_gap:
+            return False
+        ahead = 0 if following else 1
+        self._after_title = self._begins_other_table(self._rows.peek(ahead), ahead + 1)
+        return self._after_title
+
+    def _is_group(self, row: list[Place], filled: list[Place]) -> bool:
+        """Whether a row is a heading of the rows below it: one cell across all named columns."""
+        cell = row[0]
+        is_across = len(filled) == 1 and cell.columns > 1 and cell.columns >= len(self._names)
+        if not is_across or not self._names or not self._rows.peek():
+            return False
+        is_sentence = cell.text.endswith((".", "!", "?")) or len(cell.text) > _LONGEST_GROUP
+        return cell.is_heading or not is_sentence
+
+    def _count_levels(self, row: list[Place], filled: list[Place]) -> int:
+        """Count the rows of names that begin with a row; 0 if it has no names."""
+        if self._trusts_marks and _is_marked(row):
+            levels = self._count_marked_levels(filled)
+            if levels:
+                return levels
+        has_marks = self._trusts_marks and any(place.is_heading for place in filled)
+        if self._may_begin:
+            return 0 if has_marks else self._count_unmarked_levels(row)
+        is_apart = self._after_gap or self._after_title
+        if is_apart and not has_marks and self._begins_other_table(row, 0):
+            return self._count_unmarked_levels(row)
+        return 0
+
+    def _count_marked_levels(self, filled: list[Place]) -> int:
+        """Count the rows of headings from this one on; 0 if they are not above any row."""
+        if not self._may_begin:
+            texts = [place.text for place in filled]
+            is_head = len(filled) > 1 and _are_names(texts) and self._rows.peek() != []
+            return 1 if is_head else 0
+        levels = 1
+        while _is_marked(self._rows.peek(levels - 1)):
+            levels += 1
+            if levels > _MOST_LEVELS:
+                self._trusts_marks = False
+                return 0
+        has_rows = levels == 1 or self._rows.peek(levels - 1) != []
+        self._trusts_marks = has_rows
+        return levels if has_rows else 0
+
+    def _count_unmarked_levels(self, row: list[Place]) -> int:
+        """Count the rows of names in a table without marks, by the cells that span others."""
+        spanned = min(_MOST_LEVELS, max(place.rows for place in row))
+        has_wide_cell = any(1 < place.columns < len(row) for place in row)
+        levels = max(spanned, 2) if has_wide_cell else spanned
+        head = [row, *(self._rows.peek(number) for number in range(levels - 1))]
+        if spanned < levels and not _are_names([place.text for place in _list_filled(head[1])]):
+            return 0
+        has_tables = any(place.tables for place in row)
+        first_names = [place.text for place in _list_filled(row)]
+        names = [name for name in _join_levels(head) if name]
+        if has_tables or len(first_names) < 2:
+            return 0
+        return levels if _are_names(first_names) and _are_names(names) else 0
+
+    def _begins_other_table(self, row: list[Place], ahead: int) -> bool:
+        """Whether a row after a gap has the names of another table.
+
+        Such a row is more likely to have names if its columns are others, if the row below it has
+        a number under a name, or if none of its texts is a value of the table above.
+
+        Args:
+            row: the row.
+            ahead: the number of rows from the next one to the row after it.
+        """
+        filled = _list_filled(row)
+        texts = [place.text for place in filled]
+        following = self._rows.peek(ahead)
+        if len(texts) < 2 or not _are_names(texts) or not _list_filled(following):
+            return False
+        if not self._names or self._after_title:
+            return True
+        columns = [column for column, place in enumerate(row) if place.text]
+        if columns != [column for column, name in enumerate(self._names) if name]:
+            return True
+        below = [following[column].text for column in columns if column < len(following)]
+        has_number = any(_NUMBER.fullmatch(text) for text in below)
+        return has_number or self._values.isdisjoint(texts)
+
+    def _format_row(self, row: list[Place]) -> str:
+        """Write a row in one line, below the heading of its group."""
+        if not self._names:
+            return _format_unnamed(row)
+        if self._repeats_names(row):
+            return ""
+        fields = [self._group] if self._group else []
+        last = ""
+        for column, place in enumerate(row):
+            name = self._names[column] if column < len(self._names) else ""
+            is_same = place.repeats and (name == last or not name)
+            last = name
+            if not place.text or is_same:
                 continue
-        if filled:
-            yield format_row(cells, names)
+            fields.append(f"{name}: {place.text}" if name else place.text)
+            if len(self._values) < _MOST_REMEMBERED:
+                self._values.add(place.text)
+        return _FIELD_BORDER.join(fields)
+
+    def _repeats_names(self, row: list[Place]) -> bool:
+        """Whether a row has the names of the columns again, as at the beginning of a page."""
+        if len(row) < 2 or row[0].text != self._names[0]:
+            return False
+        return [place.text for place in row] == list(self._names)
 
 
-def _are_names(cells: Sequence[str]) -> bool:
-    all_differ = len(set(cells)) == len(cells)
-    has_number = any(_NUMBER.fullmatch(cell) for cell in cells)
-    has_long_text = any(len(cell) > _LONGEST_NAME for cell in cells)
-    return all_differ and not has_number and not has_long_text
+def _format_unnamed(row: Iterable[Place]) -> str:
+    """Write a row whose columns have no names; its headings name the cells after them."""
+    fields: list[str] = []
+    after_heading = False
+    is_last_heading = False
+    for place in row:
+        if not place.text or place.repeats:
+            continue
+        is_heading = place.is_heading or place.text.endswith(":")
+        if is_heading and after_heading and not is_last_heading:
+            fields.append(_FIELD_BORDER)
+        elif is_last_heading and not is_heading:
+            fields[-1] = fields[-1].removesuffix(":")
+            fields.append(": ")
+        elif fields:
+            fields.append(CELL_BORDER)
+        fields.append(place.text)
+        after_heading = after_heading or is_heading
+        is_last_heading = is_heading
+    return "".join(fields)
+
+
+def _list_filled(row: Sequence[Place]) -> list[Place]:
+    """List the cells of a row that are not empty, each once."""
+    return [place for place in row if place.text and not place.repeats]
+
+
+def _count_cells(row: Sequence[Place]) -> int:
+    return sum(not place.repeats for place in row)
+
+
+def _list_tables(row: Sequence[Place]) -> list[str]:
+    """List the lines of the tables in the cells of a row."""
+    return [line for place in row for line in place.tables]
+
+
+def _is_marked(row: Sequence[Place]) -> bool:
+    """Whether a row has headings alone; one before empty cells is the heading of its row."""
+    filled = _list_filled(row)
+    if not filled or not all(place.is_heading for place in filled):
+        return False
+    return len(filled) > 1 or row[-1].is_heading
+
+
+def _join_levels(head: Sequence[Sequence[Place]]) -> list[str]:
+    """Return the name of each column, from rows of names, one below the other."""
+    width = max(len(row) for row in head)
+    names = []
+    for column in range(width):
+        texts: list[str] = []
+        for row in head:
+            text = row[column].text.removesuffix(":").rstrip() if column < len(row) else ""
+            if text and text not in texts:
+                texts.append(text)
+        names.append(_LEVEL_BORDER.join(texts))
+    return names
+
+
+def _list_different(names: Sequence[str]) -> list[Place]:
+    """List names as cells, without those that repeat the one before."""
+    places = []
+    last = ""
+    for name in names:
+        places.append(Place(name, repeats=name == last))
+        last = name
+    return places
+
+
+def _shorten(name: str) -> str:
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 1].rstrip()}…"
+
+
+def _are_names(texts: Sequence[str]) -> bool:
+    all_differ = len(set(texts)) == len(texts)
+    has_number = any(_NUMBER.fullmatch(text) for text in texts)
+    has_long_text = any(len(text) > _LONGEST_NAME for text in texts)
+    begins_form = texts[:1] != [] and texts[0].endswith(":")
+    return all_differ and not has_number and not has_long_text and not begins_form

@@ -5,8 +5,8 @@ from xml.etree.ElementTree import Element
 
 from convrag import Document
 from convrag_documents.readers.archive import Archive
-from convrag_documents.readers.tables import format_table
 from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.readers.word_tables import format_word_table
 from convrag_documents.unreadable import Unreadable
 
 _LEFT_OUT = {"del", "moveFrom", "Fallback", "pPr", "rPr", "sectPr"}
@@ -79,11 +79,7 @@ class _Body:
 
     def _add_table(self, table: Element) -> None:
         self._end_list()
-        rows = []
-        for row in table.iter("tr"):
-            cells = row.findall("./tc") + row.findall("./sdt//tc")
-            rows.append([_read_text(cell) for cell in cells])
-        self._builder.add(format_table(rows))
+        self._builder.add(format_word_table(table, _read_text))
         self._turn_pages(table)
 
     def _add_paragraph(self, paragraph: Element) -> None:
