@@ -9,7 +9,7 @@ from typing import Any
 from convrag import ConfigError, Document
 from convrag.sdk.errors import MissingExtra
 from convrag_documents.readers.merged_cells import Cell
-from convrag_documents.readers.tables import format_table
+from convrag_documents.readers.tables import format_table, write_rows
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable, shorten_reason
 
@@ -61,7 +61,11 @@ def build_document(converted: Any) -> Document:
     is_slides = converted.origin is not None and "presentation" in converted.origin.mimetype
     builder = TextBuilder("slide" if is_slides else "page")
     pages_begun = 0
-    items = (item for item, _ in converted.iterate_items(traverse_pictures=True))
+    items = (
+        item
+        for item, _ in converted.iterate_items(traverse_pictures=True)
+        if _find_table(item, converted) is None  # what is in a cell is read with its table
+    )
     for (is_list, page), group in groupby(items, key=_find_place):
         while pages_begun < page:
             builder.begin_page()
@@ -71,7 +75,7 @@ def build_document(converted: Any) -> Document:
             builder.add("\n".join(lines))
         else:
             for item in group:
-                _add_item(builder, item)
+                _add_item(builder, item, converted)
     return builder.build()
 
 
@@ -81,7 +85,7 @@ def _find_place(item: Any) -> tuple[bool, int]:
     return item.label.value == "list_item", page
 
 
-def _add_item(builder: TextBuilder, item: Any) -> None:
+def _add_item(builder: TextBuilder, item: Any, converted: Any) -> None:
     label = item.label.value
     if label == "title":
         builder.title = builder.title or item.text
@@ -89,18 +93,47 @@ def _add_item(builder: TextBuilder, item: Any) -> None:
     elif label == "section_header":
         builder.add_heading(item.level + 1, item.text)
     elif hasattr(item, "data"):  # a table
-        builder.add(format_table(_read_rows(item.data.grid)))
+        builder.add(format_table(_read_rows(item, converted)))
     elif hasattr(item, "text"):
         builder.add(item.text)
 
 
-def _read_rows(grid: Any) -> Iterator[list[Cell]]:
-    """Yield the rows of a table; the grid repeats a cell in each place that it spans."""
-    for number, row in enumerate(grid):
+def _find_table(item: Any, converted: Any) -> Any:
+    """Find the table that an item is in; None for an item outside of tables, and for captions."""
+    if item.label.value == "caption":
+        return None
+    parent = item.parent
+    while parent is not None:
+        above = parent.resolve(converted)
+        if hasattr(above, "data"):
+            return above
+        parent = getattr(above, "parent", None)
+    return None
+
+
+def _read_rows(table: Any, converted: Any) -> Iterator[list[Cell]]:
+    """Yield the rows of a table; its grid repeats a cell in each place that it spans."""
+    for number, row in enumerate(table.data.grid):
         yield [
-            Cell(
-                cell.text, cell.col_span, cell.row_span, cell.column_header or cell.row_header
-            )
+            _read_cell(cell, table, converted)
             for column, cell in enumerate(row)
             if (cell.start_row_offset_idx, cell.start_col_offset_idx) == (number, column)
         ]
+
+
+def _read_cell(cell: Any, table: Any, converted: Any) -> Cell:
+    """Read a cell; its parts, if it has any, are items of their own, and may be tables."""
+    is_heading = cell.column_header or cell.row_header
+    parts = getattr(cell, "ref", None)
+    if parts is None:
+        return Cell(cell.text, cell.col_span, cell.row_span, is_heading)
+    texts = []
+    tables: list[str] = []
+    for item, _ in converted.iterate_items(root=parts.resolve(converted)):
+        if _find_table(item, converted) is not table:
+            continue
+        if hasattr(item, "data"):
+            tables.extend(write_rows(_read_rows(item, converted)))
+        elif hasattr(item, "text"):
+            texts.append(item.text)
+    return Cell(" ".join(texts), cell.col_span, cell.row_span, is_heading, tuple(tables))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from convrag import Document
 from convrag_documents.readers.encoding import decode
-from convrag_documents.readers.tables import CELL_BORDER
+from convrag_documents.readers.html_tables import LAYOUT_PARTS, is_data_table, read_table
+from convrag_documents.readers.tables import CELL_BORDER, format_table
 from convrag_documents.readers.text_builder import TextBuilder
 
 if TYPE_CHECKING:
@@ -40,8 +41,11 @@ _TERM_END = ": "
 """The text between a term and its definition, in one line: "--help: Print what there is"."""
 
 _LONGEST_TERM = 100
-_LAYOUT_PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
-"""Elements that make a cell of a table a part of the page's layout, instead of a value in a row."""
+_DEEPEST_TABLE = 10
+"""Tables within each other; those further down are text of the cell around them."""
+
+_DEEPEST_LAYOUT = 30
+"""Tables of the layout within each other; those further down are not looked at for data."""
 
 _CODE = re.compile(
     r"code|highlight|listing|literal|screen|source|console|terminal|lang", re.IGNORECASE
@@ -82,10 +86,20 @@ def _decode_page(content: bytes) -> str:
 
 
 class _PageText:
-    """Goes through the elements of a page, and adds a block of text where one ends."""
+    """Goes through the elements of a page, and adds a block of text where one ends.
 
-    def __init__(self, builder: TextBuilder) -> None:
+    Args:
+        builder: to add the blocks to.
+        depth: the number of tables around the elements.
+    """
+
+    def __init__(self, builder: TextBuilder, depth: int = 0) -> None:
         self._builder = builder
+        self._depth = depth
+        self._layout_depth = 0
+        """The number of tables of the layout around the element that is being read."""
+        self._tables: list[str] = []
+        """The lines of the tables in the cell that is being read."""
         self._line: list[str] = []
         """The pieces of the line that is being read."""
         self._block: list[str] = []
@@ -97,7 +111,12 @@ class _PageText:
         """The term that begins the line, before its definition; empty if none does."""
 
     def add(self, root: LexborNode) -> None:
-        """Add all that is within an element. No recursion: pages may nest thousands deep."""
+        """Add all that is within an element."""
+        self._read(root)
+        self._end_block()
+
+    def _read(self, root: LexborNode) -> None:
+        """Read all that is within an element. No recursion: pages may nest thousands deep."""
         waiting = [(root, False)]
         while waiting:
             node, is_end = waiting.pop()
@@ -107,7 +126,6 @@ class _PageText:
             waiting.append((node, True))
             if self._enter(node):
                 waiting += [(child, False) for child in reversed(_list_children(node))]
-        self._end_block()
 
     def _enter(self, node: LexborNode) -> bool:
         """Read the beginning of a node, and return whether to read what is in it."""
@@ -117,8 +135,12 @@ class _PageText:
         if _is_left_out(node):
             return False
         tag = node.tag or ""
+        if tag == "table":
+            self._layout_depth += 1
+            if self._add_data_table(node):
+                return False
         if self._cell is not None:
-            if tag in _BLOCKS or tag in _LINES or tag == "br":
+            if tag in _BLOCKS or tag in _LINES or tag in _CELLS or tag == "br":
                 self._line.append(" ")
         elif tag in _CELLS:
             self._begin_cell(node)
@@ -136,6 +158,8 @@ class _PageText:
     def _leave(self, node: LexborNode) -> None:
         """Read the end of a node."""
         tag = node.tag or ""
+        if tag == "table":
+            self._layout_depth -= 1
         if self._cell is not None:
             if node.mem_id == self._cell:
                 self._cell = None
@@ -151,10 +175,33 @@ class _PageText:
         elif tag in _LINES:
             self._end_line()
 
+    def _add_data_table(self, node: LexborNode) -> bool:
+        """Add a table, unless it is a part of the page's layout, and return whether it was one."""
+        if self._depth >= _DEEPEST_TABLE or self._layout_depth > _DEEPEST_LAYOUT:
+            return False
+        if not is_data_table(node):
+            return False
+        table = read_table(node, self._read_cell)
+        text = format_table(table.rows, table.caption)
+        if self._cell is not None:
+            self._line.append(" ")
+            self._tables += text.splitlines()
+        else:
+            self._end_block()
+            self._builder.add(text)
+        return True
+
+    def _read_cell(self, node: LexborNode) -> tuple[str, tuple[str, ...]]:
+        """Read the text of a cell, or of a caption, and the tables in it, as lines."""
+        page = _PageText(TextBuilder(), self._depth + 1)
+        page._cell = node.mem_id
+        page._read(node)
+        return "".join(page._line), tuple(page._tables)
+
     def _begin_cell(self, node: LexborNode) -> None:
         if "".join(self._line).strip():
             self._line.append(CELL_BORDER)
-        is_value = node.css_first(_LAYOUT_PARTS) is None
+        is_value = node.css_first(LAYOUT_PARTS) is None
         self._cell = node.mem_id if is_value else None
 
     def _begin_block(self, tag: str) -> None:

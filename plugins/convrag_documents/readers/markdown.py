@@ -1,7 +1,7 @@
 """Markdown, with its headings.
 
 The text stays as it is in the file, with these exceptions: line breaks within paragraphs become
-spaces, and badges (images that are links), comments and front matter are left out.
+spaces, the rows of tables have the names of their columns, and badges (images that are links), comments and front matter are left out.
 """
 
 import re
@@ -15,6 +15,7 @@ from convrag.sdk.types import Heading
 from convrag_documents.readers.encoding import decode
 from convrag_documents.readers.markdown_comments import remove_comments
 from convrag_documents.readers.markdown_lines import BLOCK, HEADING
+from convrag_documents.readers.markdown_tables import TableFinder
 
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -103,10 +104,22 @@ class _Parser:
         self._in_paragraph = False
         """Whether the last line was part of a paragraph, so that this one may continue it."""
         self._paragraph_start = 0
+        self._shift = 0
+        """The length that tables have gained as text, up to the line that is being read."""
 
     def parse(self) -> None:
         """Read all lines."""
-        for line in self._text.split("\n"):
+        lines = self._text.split("\n")
+        tables = TableFinder(lines, _clean_heading)
+        end = 0
+        for number, line in enumerate(lines):
+            if number < end:  # a row of a table
+                continue
+            table = tables.read(number) if number in tables and not self._fence else None
+            if table is not None:
+                end = table.end
+                self._add_table(lines[number:end], table.lines, lines[end : end + 1])
+                continue
             if self._fence:
                 self._read_code(line)
             elif line[:1].isalpha():  # most lines: they begin no block
@@ -115,6 +128,19 @@ class _Parser:
             else:
                 self._read_other(line)
             self._start += len(line) + 1
+
+    def _add_table(self, source: list[str], rows: list[str], following: list[str]) -> None:
+        """Add the rows of a table, with a blank line before and after them."""
+        last = self.joined[-1] if self.joined else ""
+        added = ["", *rows] if last.strip() else list(rows)
+        if following and following[0].strip():
+            added.append("")
+        for row in added:
+            self._append(row)
+        length = sum(len(line) + 1 for line in source)
+        self._start += length
+        self._shift += sum(len(row) + 1 for row in added) - length
+        self._in_paragraph = False
 
     def _read_code(self, line: str) -> None:
         self._append(line)
@@ -151,7 +177,7 @@ class _Parser:
         self._append(line, continues=continues)
 
     def _add_heading(self, start: int, level: int, text: str) -> None:
-        self.headings.append(Heading(start, level, _clean_heading(text)))
+        self.headings.append(Heading(start + self._shift, level, _clean_heading(text)))
         self._in_paragraph = False
 
     def _append(self, line: str, *, continues: bool = False) -> None:

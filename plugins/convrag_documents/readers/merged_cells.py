@@ -13,8 +13,11 @@ _MOST_SPANNED = 1_000
 _FREE_COST = 10_000
 """The cost of merged cells that any table may have: places, and characters that are repeated."""
 
-_COST_FOR_A_CELL = 200
-_COST_FOR_A_CHARACTER = 20
+_COST_OF_A_PLACE = 4
+"""The cost of a place below a cell that spans rows, besides the characters in it."""
+
+_COST_FOR_A_CELL = 100
+_COST_FOR_A_CHARACTER = 10
 """What a cell of its own, and each character in it, adds to the cost that a table may have."""
 
 
@@ -123,7 +126,7 @@ class _Grid:
     def _continue(self, column: int) -> Place:
         """Return the place that continues from above; an empty one if that costs too much."""
         place, rows = self._from_above.pop(column)
-        if not self._pay(1 + len(place.text)):
+        if not self._pay(_COST_OF_A_PLACE + len(place.text)):
             return _EMPTY
         if rows > 1:
             self._from_above[column] = (place, rows - 1)

@@ -169,8 +169,9 @@ class _Writer:
             return False
         following = self._rows.peek()
         if not self._names and self._may_begin:
-            is_alone = _count_cells(row) == 1 and _count_cells(following) != 1
-            return is_alone or not filled[0].is_heading
+            is_alone = _count_cells(row) == 1
+            is_wide = filled[0].columns > 1 or _count_cells(following) != 1
+            return (is_alone and is_wide) or not filled[0].is_heading
         if not self._after_gap:
             return False
         ahead = 0 if following else 1
@@ -188,6 +189,8 @@ class _Writer:
 
     def _count_levels(self, row: list[Place], filled: list[Place]) -> int:
         """Count the rows of names that begin with a row; 0 if it has no names."""
+        if _list_tables(row):
+            return 0
         if self._trusts_marks and _is_marked(row):
             levels = self._count_marked_levels(filled)
             if levels:
@@ -224,10 +227,9 @@ class _Writer:
         head = [row, *(self._rows.peek(number) for number in range(levels - 1))]
         if spanned < levels and not _are_names([place.text for place in _list_filled(head[1])]):
             return 0
-        has_tables = any(place.tables for place in row)
         first_names = [place.text for place in _list_filled(row)]
         names = [name for name in _join_levels(head) if name]
-        if has_tables or len(first_names) < 2:
+        if len(first_names) < 2:
             return 0
         return levels if _are_names(first_names) and _are_names(names) else 0
 
