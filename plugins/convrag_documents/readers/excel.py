@@ -1,4 +1,4 @@
-"""Excel files: each sheet is a page, with one line of text for each row."""
+"""Excel files: each sheet is a page, with one line of text for each row of its tables."""
 
 import io
 import re
@@ -7,7 +7,7 @@ from datetime import date, datetime, time
 
 from convrag import Document
 from convrag_documents.readers.archive import Archive
-from convrag_documents.readers.tables import format_named_rows
+from convrag_documents.readers.sheet_tables import write_sheet
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
 
@@ -35,9 +35,7 @@ def read_xlsx(content: bytes) -> Iterator[Document]:
         if sheet.typ != SheetTypeEnum.WorkSheet:  # a chart
             continue
         builder.begin_page()
-        rows = book.get_sheet_by_name(sheet.name).iter_rows()
-        texts = ([_format_value(value) for value in row] for row in rows)
-        lines = "\n".join(format_named_rows(texts))
+        lines = "\n".join(write_sheet(book.get_sheet_by_name(sheet.name), _format_value))
         if lines:
             builder.add_heading(1, sheet.name)
             builder.add(lines)

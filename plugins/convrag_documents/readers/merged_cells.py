@@ -87,14 +87,18 @@ class _Grid:
             text = " ".join(cell.text.split())
             has_own_text = has_own_text or text != "" or cell.tables != ()
             self._room += _COST_FOR_A_CELL + _COST_FOR_A_CHARACTER * len(text)
-            while len(row) in self._from_above:
+            while self._from_above and len(row) in self._from_above:
                 row.append(self._continue(len(row)))
-            self._append(row, cell, text)
-        self._append_rest(row)
+            if cell.columns <= 1 and cell.rows <= 1:  # most cells
+                row.append(Place(text, cell.is_heading, tables=cell.tables))
+            else:
+                self._append(row, cell, text)
+        if self._from_above:
+            self._append_rest(row)
         return row if has_own_text else []
 
     def _append(self, row: list[Place], cell: Cell, text: str) -> None:
-        """Append a cell in each column that it spans."""
+        """Append a merged cell in each column that it spans."""
         columns = max(1, min(cell.columns, _MOST_SPANNED))
         if not self._pay(columns - 1):
             columns = 1
@@ -124,13 +128,13 @@ class _Grid:
         self._from_above[column] = (place._replace(continues=True, tables=()), rows)
 
     def _continue(self, column: int) -> Place:
-        """Return the place that continues from above; an empty one if that costs too much."""
+        """Return the place that continues from above; an empty one if its text costs too much."""
         place, rows = self._from_above.pop(column)
-        if not self._pay(_COST_OF_A_PLACE + len(place.text)):
+        if not self._pay(_COST_OF_A_PLACE):
             return _EMPTY
         if rows > 1:
             self._from_above[column] = (place, rows - 1)
-        return place
+        return place if self._pay(len(place.text)) else _EMPTY
 
     def _append_rest(self, row: list[Place]) -> None:
         """Append the places that continue from above, to the right of the row's own cells."""

@@ -322,9 +322,10 @@ def _list_tables(row: Sequence[Place]) -> list[str]:
 def _is_marked(row: Sequence[Place]) -> bool:
     """Whether a row has headings alone; one before empty cells is the heading of its row."""
     filled = _list_filled(row)
-    if not filled or not all(place.is_heading for place in filled):
+    if not filled or not filled[0].is_heading:
         return False
-    return len(filled) > 1 or row[-1].is_heading
+    are_headings = all(place.is_heading for place in filled)
+    return are_headings and (len(filled) > 1 or row[-1].is_heading)
 
 
 def _join_levels(head: Sequence[Sequence[Place]]) -> list[str]:
