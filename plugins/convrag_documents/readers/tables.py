@@ -58,6 +58,15 @@ def write_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
     return _Writer(lay_out_rows(rows)).write()
 
 
+def count_head_rows(rows: Iterable[Sequence[Cell]]) -> int:
+    """Count the rows at the beginning of a table that have the names of its columns."""
+    grid = [row for row in lay_out_rows(rows) if row]
+    if not grid:
+        return 0
+    writer = _Writer(iter(grid[1:]))
+    return writer.count_levels(grid[0], _list_filled(grid[0]))
+
+
 class _Rows:
     """Rows of a grid, which can be looked at before they are read."""
 
@@ -121,7 +130,7 @@ class _Writer:
             self._group = filled[0].text
             self._is_group_unused = True
             return
-        levels = self._count_levels(row, filled)
+        levels = self.count_levels(row, filled)
         if levels:
             yield from self._end_table()
             yield from self._begin_table(row, levels)
@@ -187,7 +196,7 @@ class _Writer:
         is_sentence = cell.text.endswith((".", "!", "?")) or len(cell.text) > _LONGEST_GROUP
         return cell.is_heading or not is_sentence
 
-    def _count_levels(self, row: list[Place], filled: list[Place]) -> int:
+    def count_levels(self, row: list[Place], filled: list[Place]) -> int:
         """Count the rows of names that begin with a row; 0 if it has no names."""
         if _list_tables(row):
             return 0
