@@ -11,9 +11,10 @@ from convrag import Document
 from convrag.sdk.output.library_logs import limit_logs
 from convrag_documents.readers.pdf_bookmarks import find_headings
 from convrag_documents.readers.pdf_forms import insert_fields, is_dynamic_form, read_fields
-from convrag_documents.readers.pdf_lines import Line, read_lines, resolve
+from convrag_documents.readers.pdf_lines import Line, resolve
 from convrag_documents.readers.pdf_order import sort_lines
 from convrag_documents.readers.pdf_text import PageText, clean_line, collect_words, make_page_text
+from convrag_documents.readers.ruled_tables import RuledTables
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
 
@@ -78,12 +79,13 @@ def _read_pages(reader: PdfReader) -> tuple[list[list[Line]], _Failures]:
     """Read the lines of each page in reading order, with the fields of forms."""
     pages: list[list[Line]] = []
     failures = _Failures([], [], [])
+    tables = RuledTables()
     for number, page in enumerate(reader.pages, 1):
         lines: list[Line] = []
         try:
             if _cut_content(page):
                 failures.cut.append(str(number))
-            lines = read_lines(page)
+            lines = tables.read_lines(page, number)
         except Exception as error:
             failures.damaged.append(f"page {number}: {type(error).__name__}: {error}")
         else:

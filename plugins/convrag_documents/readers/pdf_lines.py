@@ -54,7 +54,7 @@ class Line:
         return self.place.x + _LETTER_WIDTH * self.size * len(self.text)
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """Text that is shown in one go: it has line breaks within it or none.
 
     Args:
@@ -106,21 +106,21 @@ def resolve(value: Any) -> Any:
 
 def read_lines(page: PageObject) -> list[Line]:
     """Read the lines of a page in the order of the file."""
-    pieces: list[_Piece] = []
+    pieces: list[Piece] = []
 
     def note(text: str, cm: Sequence[float], tm: Sequence[float], _: Any, size: float) -> None:
         if text:
-            pieces.append(_Piece(text, _multiply(tm, cm), size))
+            pieces.append(Piece(text, multiply_matrices(tm, cm), size))
 
     text = page.extract_text(visitor_text=note)
     if "".join(piece.text for piece in pieces) != text:  # places would be of other lines
         return [Line(line) for line in text.split("\n")]
-    return list(_join_pieces(pieces, PageView(page)))
+    return list(join_pieces(pieces, PageView(page)))
 
 
-def _join_pieces(pieces: Iterable[_Piece], view: PageView) -> Iterator[Line]:
+def join_pieces(pieces: Iterable[Piece], view: PageView) -> Iterator[Line]:
     """Join the pieces of each line; its place is that of its first letters."""
-    row: list[_Piece] = []
+    row: list[Piece] = []
     for piece in pieces:
         before, *following = piece.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         row.append(piece._replace(text=before))
@@ -130,9 +130,9 @@ def _join_pieces(pieces: Iterable[_Piece], view: PageView) -> Iterator[Line]:
     yield from _split_row(row, view)
 
 
-def _split_row(pieces: Sequence[_Piece], view: PageView) -> Iterator[Line]:
+def _split_row(pieces: Sequence[Piece], view: PageView) -> Iterator[Line]:
     """Split a row of pieces at its gaps, and where it goes back to the left."""
-    part: list[_Piece] = []
+    part: list[Piece] = []
     last: Line | None = None
     continues = False
     for piece in pieces:
@@ -165,7 +165,7 @@ def _measure_gap(last: Line, line: Line) -> float:
     return gap if gap > _GAP * line.size else 0.0
 
 
-def _make_line(pieces: Sequence[_Piece], view: PageView) -> Line:
+def _make_line(pieces: Sequence[Piece], view: PageView) -> Line:
     """Make a line of pieces; its size is that of the longest one, which is no bullet."""
     text = "".join(piece.text for piece in pieces)
     shown = [piece for piece in pieces if piece.text.strip()]
@@ -182,7 +182,7 @@ def _make_line(pieces: Sequence[_Piece], view: PageView) -> Line:
     )
 
 
-def _multiply(first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
+def multiply_matrices(first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
     """Multiply two matrices of a PDF: the first is applied first."""
     a, b, c, d, e, f = first
     g, h, i, j, k, m = second

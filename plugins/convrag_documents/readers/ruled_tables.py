@@ -9,12 +9,21 @@ from __future__ import annotations
 import logging
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convrag_documents.readers.merged_cells import Cell
+from convrag_documents.readers.pdf_lines import (
+    Line,
+    PageView,
+    Piece,
+    Place,
+    join_pieces,
+    multiply_matrices,
+    read_lines,
+)
 from convrag_documents.readers.tables import count_head_rows, format_table
 
 if TYPE_CHECKING:
@@ -37,7 +46,6 @@ _STROKES = (b"S", b"s", b"B", b"B*", b"b", b"b*")
 _FILLS = (b"f", b"F", b"f*")
 _ENDS_PATH = (*_STROKES, *_FILLS, b"n")
 
-Point = tuple[float, float]
 Matrix = Sequence[float]
 
 
@@ -71,7 +79,7 @@ class RuledTable:
 
 
 class RuledTables:
-    """Writes the tables of the pages of a document, which may go on on the next page."""
+    """Reads the lines of the pages of a document, with their tables, which may span pages."""
 
     def __init__(self) -> None:
         self._last: RuledTable | None = None
@@ -79,8 +87,56 @@ class RuledTables:
         self._head: list[list[Cell]] = []
         """The rows of names of the last table."""
 
-    def format(self, table: RuledTable, page: int) -> str:
-        """Write a table of a page; one that goes on has the names of its first page."""
+    def read_lines(self, page: PageObject, number: int) -> list[Line]:
+        """Read the lines of a page in the order of the file; each row of a table is a line.
+
+        Raises:
+            Exception: any error of pypdf in a damaged page.
+        """
+        try:
+            if _may_have_tables(page):
+                return self._read_with_tables(page, number)
+        except Exception as error:  # the text is of more use than the lines around it
+            log.debug("the lines of a page cannot be read", exc_info=error)
+        return read_lines(page)
+
+    def _read_with_tables(self, page: PageObject, number: int) -> list[Line]:
+        view = PageView(page)
+        drawing = _Drawing(view)
+        text = page.extract_text(
+            visitor_operand_before=drawing.visit_operation, visitor_text=drawing.visit_text
+        )
+        is_complete = "".join(shown.piece.text for shown in drawing.texts) == text
+        grids = drawing.find_tables() if is_complete else []
+        if not grids:
+            return read_lines(page)
+        lines: list[Line] = []
+        pieces: list[Piece] = []
+        for shown in drawing.texts:
+            grid = next((grid for grid in grids if id(shown) in grid.taken), None)
+            if grid is None:
+                is_after_table = lines != [] and lines[-1].is_field and not pieces
+                if shown.piece.text.strip() or not is_after_table:
+                    pieces.append(shown.piece)
+                continue
+            lines.extend(join_pieces(pieces, view))
+            pieces = []
+            if not grid.is_written:
+                lines.extend(self._write_table(grid, number))
+        lines.extend(join_pieces(pieces, view))
+        return lines
+
+    def _write_table(self, grid: _Grid, number: int) -> Iterator[Line]:
+        """Yield the rows of a table, one below the other."""
+        grid.is_written = True
+        rows = self._format(grid.build(), number).splitlines()
+        left, top, height = grid.measure()
+        for row, text in enumerate(rows):
+            place = Place(left, top - height * (row + 1) / len(rows))
+            yield Line(text, place, is_field=True)
+
+    def _format(self, table: RuledTable, page: int) -> str:
+        """Write a table; one that goes on has the names of its first page."""
         goes_on = (
             self._last is not None
             and self._last_page == page - 1
@@ -98,30 +154,6 @@ class RuledTables:
         return format_table(rows)
 
 
-def read_page(page: PageObject) -> list[str | RuledTable]:
-    """Read a page: its text, with the tables where they are in it.
-
-    Raises:
-        Exception: any error of pypdf in a damaged page.
-    """
-    try:
-        if _may_have_tables(page):
-            return _read_tables(page)
-    except Exception as error:  # the text is of more use than the lines around it
-        log.debug("the lines of a page cannot be read", exc_info=error)
-    return [page.extract_text()]
-
-
-def _read_tables(page: PageObject) -> list[str | RuledTable]:
-    drawing = _Drawing()
-    text = page.extract_text(
-        visitor_operand_before=drawing.visit_operation, visitor_text=drawing.visit_text
-    )
-    is_complete = "".join(piece.text for piece in drawing.pieces) == text
-    tables = drawing.find_tables() if is_complete else []
-    return _put_into_text(drawing.pieces, tables) if tables else [text]
-
-
 def _may_have_tables(page: PageObject) -> bool:
     """Whether a page draws lines; reading it without a look at them is faster."""
     content = page.get_contents()
@@ -130,49 +162,58 @@ def _may_have_tables(page: PageObject) -> bool:
     return len(_RULE.findall(content.get_data())) >= _FEWEST_RULES
 
 
-@dataclass(slots=True)
-class _Piece:
+class _Shown(NamedTuple):
     """A piece of text, with the places of its parts."""
 
-    text: str
-    places: list[Point]
+    piece: Piece
+    places: list[Place]
 
 
 class _Drawing:
     """Collects the lines and the texts of a page while pypdf reads it.
 
     Attributes:
-        pieces: the texts in the order of the page.
+        texts: the texts in the order of the page.
     """
 
-    def __init__(self) -> None:
-        self.pieces: list[_Piece] = []
-        self._places: list[Point] = []
+    def __init__(self, view: PageView) -> None:
+        self.texts: list[_Shown] = []
+        self._view = view
+        self._places: list[Place] = []
         self._across: list[_Rule] = []
         self._upright: list[_Rule] = []
-        self._path: list[tuple[Point, Point]] = []
+        self._path: list[tuple[Place, Place]] = []
         """The lines of the path that is being drawn."""
-        self._boxes: list[tuple[Point, Point]] = []
+        self._boxes: list[tuple[Place, Place]] = []
         """The rectangles of the path, by two corners."""
-        self._start: Point = (0.0, 0.0)
-        self._last: Point = (0.0, 0.0)
+        self._start = self._last = Place(0.0, 0.0)
 
-    def visit_text(self, text: str, _cm: Any, _tm: Any, _font: Any, _size: Any) -> None:
+    def visit_text(self, text: str, cm: Matrix, tm: Matrix, _: Any, size: float) -> None:
         """Note a piece of text."""
-        self.pieces.append(_Piece(text, self._places))
+        piece = Piece(text, multiply_matrices(tm, cm), size)
+        self.texts.append(_Shown(piece, self._places))
         self._places = []
+
+    def _apply(self, matrix: Matrix, x: Any, y: Any) -> Place:
+        """Return the place at which a reader sees a point."""
+        across, up = float(x), float(y)
+        return self._view.place(
+            matrix[0] * across + matrix[2] * up + matrix[4],
+            matrix[1] * across + matrix[3] * up + matrix[5],
+        )
 
     def visit_operation(self, operator: bytes, operands: Any, cm: Matrix, tm: Matrix) -> None:
         """Note a place of text, or a part of a path."""
         if operator in _SHOWS_TEXT:
-            self._places.append(_apply(cm, (tm[4], tm[5])))
+            self._places.append(self._apply(cm, tm[4], tm[5]))
         elif operator == b"re":
             x, y, width, height = (float(operand) for operand in operands[:4])
-            self._boxes.append((_apply(cm, (x, y)), _apply(cm, (x + width, y + height))))
+            corner = self._apply(cm, x + width, y + height)
+            self._boxes.append((self._apply(cm, x, y), corner))
         elif operator == b"m":
-            self._start = self._last = _apply(cm, (float(operands[0]), float(operands[1])))
+            self._start = self._last = self._apply(cm, operands[0], operands[1])
         elif operator == b"l":
-            point = _apply(cm, (float(operands[0]), float(operands[1])))
+            point = self._apply(cm, operands[0], operands[1])
             self._path.append((self._last, point))
             self._last = point
         elif operator == b"h":
@@ -187,23 +228,24 @@ class _Drawing:
         for (left, bottom), (right, top) in self._boxes:
             is_thin = min(abs(right - left), abs(top - bottom)) <= _NEAR
             if is_thin and (fills or strokes):
-                self._add_line((left, bottom), (right, top))
+                self._add_line(Place(left, bottom), Place(right, top))
             elif strokes:
-                corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
+                points = ((left, bottom), (right, bottom), (right, top), (left, top))
+                corners = [Place(*point) for point in points]
                 for start, end in pairwise([*corners, corners[0]]):
                     self._add_line(start, end)
         self._path = []
         self._boxes = []
 
-    def _add_line(self, start: Point, end: Point) -> None:
-        width = abs(end[0] - start[0])
-        height = abs(end[1] - start[1])
+    def _add_line(self, start: Place, end: Place) -> None:
+        width = abs(end.x - start.x)
+        height = abs(end.y - start.y)
         if height <= _NEAR < width:
-            first, last = sorted((start[0], end[0]))
-            self._across.append(_Rule((start[1] + end[1]) / 2, first, last))
+            first, last = sorted((start.x, end.x))
+            self._across.append(_Rule((start.y + end.y) / 2, first, last))
         elif width <= _NEAR < height:
-            first, last = sorted((start[1], end[1]))
-            self._upright.append(_Rule((start[0] + end[0]) / 2, first, last))
+            first, last = sorted((start.y, end.y))
+            self._upright.append(_Rule((start.x + end.x) / 2, first, last))
 
     def find_tables(self) -> list[_Grid]:
         """Find the grids of lines whose cells have all of the texts in them."""
@@ -212,15 +254,9 @@ class _Drawing:
         grids = []
         for across, upright in _group_touching(self._across, self._upright):
             grid = _Grid(across, upright)
-            if grid.is_table() and all(grid.takes(piece) for piece in self.pieces):
+            if grid.is_table() and all(grid.takes(shown) for shown in self.texts):
                 grids.append(grid)
         return grids
-
-
-def _apply(matrix: Matrix, point: Point) -> Point:
-    """Return a point in the coordinates of the page."""
-    x, y = point
-    return matrix[0] * x + matrix[2] * y + matrix[4], matrix[1] * x + matrix[3] * y + matrix[5]
 
 
 def _group_touching(
@@ -254,13 +290,18 @@ class _Grid:
     """The lines of a table, and the texts between them.
 
     Attributes:
+        across: its lines from left to right.
+        upright: its lines from the bottom to the top.
         pieces: the texts, by the row and the column of the first place of their cells.
+        taken: the texts in it, by their identity.
+        is_written: whether its rows are among the lines of the page.
     """
 
     across: list[_Rule]
     upright: list[_Rule]
     pieces: dict[tuple[int, int], list[str]] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
+    is_written: bool = False
     _ys: list[float] = field(default_factory=list)
     _xs: list[float] = field(default_factory=list)
     _cells: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
@@ -301,23 +342,27 @@ class _Grid:
         middle = (self._xs[column] + self._xs[column + 1]) / 2
         return _has_line(self.across, self._ys[number], middle)
 
-    def takes(self, piece: _Piece) -> bool:
+    def takes(self, shown: _Shown) -> bool:
         """Put a text into its cell, and return False if it reaches over several cells."""
-        owners = {self._find_owner(place) for place in piece.places}
-        if owners <= {None} or not piece.text.strip():
+        owners = {self._find_owner(place) for place in shown.places}
+        if owners <= {None} or not shown.piece.text.strip():
             return True
         if len(owners) > 1:
             return False
         owner = owners.pop()
         assert owner is not None
-        self.pieces.setdefault(owner, []).append(piece.text)
-        self.taken.add(id(piece))
+        self.pieces.setdefault(owner, []).append(shown.piece.text)
+        self.taken.add(id(shown))
         return True
 
-    def _find_owner(self, place: Point) -> tuple[int, int] | None:
-        column = bisect_right(self._xs, place[0] + 1) - 1
-        row = bisect_right(self._ys, place[1] + 1) - 1
+    def _find_owner(self, place: Place) -> tuple[int, int] | None:
+        column = bisect_right(self._xs, place.x + 1) - 1
+        row = bisect_right(self._ys, place.y + 1) - 1
         return self._owners.get((row, column))
+
+    def measure(self) -> tuple[float, float, float]:
+        """Return its left side, its top and its height."""
+        return self._xs[0], self._ys[-1], self._ys[-1] - self._ys[0]
 
     def build(self) -> RuledTable:
         """Make the table, with the upper row first."""
@@ -345,19 +390,3 @@ def _has_line(lines: list[_Rule], at: float, middle: float) -> bool:
     return any(
         abs(line.at - at) <= 2 * _NEAR and line.first <= middle <= line.last for line in lines
     )
-
-
-def _put_into_text(pieces: list[_Piece], grids: list[_Grid]) -> list[str | RuledTable]:
-    """Put each table in the place of its first text."""
-    parts: list[str | RuledTable] = []
-    text = ""
-    used: set[int] = set()
-    for piece in pieces:
-        number = next((n for n, grid in enumerate(grids) if id(piece) in grid.taken), None)
-        if number is None:
-            text += piece.text
-        elif number not in used:
-            used.add(number)
-            parts += [text, grids[number].build()]
-            text = ""
-    return [*parts, text]

@@ -83,7 +83,7 @@ class TestReading:
             cell.text = text
         document = read("leave.DOCX", save(made))
         assert [text for _, text in list_headings(document)] == ["Leave"]
-        assert document.text.endswith("Everyone has 28 days.\n\nkind | days\nsick | 9")
+        assert document.text.endswith("Everyone has 28 days.\n\nkind: sick; days: 9")
 
     def test_slides_are_pages(self) -> None:
         from pptx import Presentation
@@ -98,7 +98,7 @@ class TestReading:
 
     def test_sheets_are_tables(self) -> None:
         document = read("prices.xlsx", make_xlsx({"Prices": [["tea", "price"], ["green", 3]]}))
-        assert "tea | price\ngreen | 3" in document.text
+        assert "tea: green; price: 3" in document.text
 
     def test_places_in_a_pdf_are_those_of_its_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from docling.datamodel.base_models import InputFormat

@@ -222,11 +222,11 @@ class TestMarkdown:
     def test_each_paragraph_is_a_line_and_nothing_moves(self):
         text = (
             "Parental leave lasts\neighteen weeks\n\n- one item\n  goes on\n- another\n1. first\n\n> quoted\n> on\n\n"
-            "hard  \nbreak\\\nhere\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode\nlines\n```\nafter\nit\n***\nend\n"
+            "hard  \nbreak\\\nhere\n\n```\ncode\nlines\n```\nafter\nit\n***\nend\n"
         )
         joined = (
             "Parental leave lasts eighteen weeks\n\n- one item   goes on\n- another\n1. first\n\n> quoted\n> on\n\n"
-            "hard  \nbreak\\\nhere\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode\nlines\n```\nafter it\n***\nend\n"
+            "hard  \nbreak\\\nhere\n\n```\ncode\nlines\n```\nafter it\n***\nend\n"
         )
         assert read("a.md", text).text == joined
         assert len(joined) == len(text)
@@ -261,7 +261,7 @@ class TestHtml:
 
     def test_tables(self):
         table = "<table><thead><tr><th>item<th>price</thead><tr><td><p>laptop</p><p>new</p></td><td>1200</td></table>"
-        assert read("a.html", table).text == "item | price\nlaptop new | 1200"
+        assert read("a.html", table).text == "item: laptop new; price: 1200"
         layout = (
             "<table><tr><td><h1>News</h1><p>One.</p><p>Two.</p></td><td><ul><li>x</ul></td></table>"
         )
@@ -370,7 +370,7 @@ class TestWord:
         )
         assert document.title == "Handbook"
         assert document.text == (
-            "Handbook\n\nLeave\n\nParental\n\nEighteen weeks paid.\n\n- one\n- two\n\nOwn\n\nitem | price\na | 1\n\n"
+            "Handbook\n\nLeave\n\nParental\n\nEighteen weeks paid.\n\n- one\n- two\n\nOwn\n\nitem: a; price: 1\n\n"
             "A note."
         )
         assert headings(document) == [(1, "Leave"), (2, "Parental"), (1, "Own")]
