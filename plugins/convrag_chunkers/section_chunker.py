@@ -9,15 +9,13 @@ from annotated_types import Ge
 from convrag import Chunker, Document, Passage
 from convrag.sdk.data.document_passages import cut_passages, is_heading_alone
 from convrag.sdk.text.sentences import find_sentence_spans
+from convrag_chunkers.table_rows import ROW
 from convrag_chunkers.tokens import choose_part, count_tokens, cut_lines, trim_span
 
 Kind = Literal["paragraph", "list", "table", "code"]
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\d{1,9}[.)])[ \t]")
-_ROW = re.compile(r"[^:;\n]{1,80}: [^;\n]*; [^:;\n]{1,80}: ")
-"""A row of a table, as dataset=documents writes it: "item: laptop; price: 1200"."""
-
 _LINE = re.compile(r"[^\n]*\n?")
 
 
@@ -99,7 +97,7 @@ def _get_kind(line: str) -> Kind:
     if _get_fence(line):
         return "code"
     has_cells = line.lstrip().startswith("|") or "\t" in line.strip() or " | " in line
-    if has_cells or _ROW.match(line):
+    if has_cells or ROW.match(line):
         return "table"
     return "list" if _ITEM.match(line) else "paragraph"
 

@@ -9,14 +9,15 @@ from annotated_types import Ge
 from convrag import Chunker, Document, Passage
 from convrag.sdk.data.document_passages import cut_passages
 from convrag.sdk.text.sentences import find_sentence_spans
+from convrag_chunkers.table_rows import find_row_end
 from convrag_chunkers.tokens import choose_part, count_tokens, cut_lines, trim_span
 
 
 class SentenceChunker(Chunker):
     """Fill each passage with whole sentences, wherever headings and pages begin.
 
-    A sentence that is longer than a passage is cut between lines, then words; text without spaces
-    between characters.
+    A row of a table counts as a sentence. A sentence that is longer than a passage is cut between
+    lines, then words; a row between its fields; text without spaces between characters.
 
     Args:
         tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three
@@ -76,13 +77,28 @@ def fill_passages(
 
 def _list_sentences(text: str, start: int, end: int, tokens: int) -> Iterator[_Sentence]:
     """Yield the sentences of a span; parts of those that are too long."""
-    for first, last in find_sentence_spans(text, start, end):
+    for first, last in _list_units(text, start, end):
         count = count_tokens(text, first, last)
         if count <= tokens:
             yield _Sentence(first, last, count)
         else:
             for part in cut_lines(text, first, last, tokens):
                 yield _Sentence(*part, count_tokens(text, *part))
+
+
+def _list_units(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of a span; a row of a table counts as one, whatever is in its cells."""
+    row_end = start
+    for sentence_start, last in find_sentence_spans(text, start, end):
+        first = max(sentence_start, row_end)
+        while first < last:
+            found = find_row_end(text, first, end)
+            if found is None:
+                yield first, last
+                break
+            yield trim_span(text, first, found)
+            row_end = found
+            first, last = trim_span(text, row_end, max(row_end, last))
 
 
 class PageChunker(Chunker):

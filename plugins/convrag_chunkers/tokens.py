@@ -16,6 +16,7 @@ from annotated_types import Ge
 
 from convrag import Chunker, ConfigError, Document, Passage
 from convrag.sdk.data.document_passages import cut_passages
+from convrag_chunkers.table_rows import find_row_end, list_fields
 
 CJK = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Characters of scripts in which each is counted, as ranges for a pattern."""
@@ -60,11 +61,35 @@ def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def cut_lines(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int]]:
-    """Yield the lines of a span that are not blank; a longer line is cut between words."""
+    """Yield the lines of a span that are not blank; a longer line is cut between words.
+
+    A longer row of a table is cut between its fields, so that each value stays next to the name of
+    its column.
+    """
     for line in _LINE.finditer(text, start, end):
         first, last = trim_span(text, *line.span())
-        if first < last:
+        if first == last:
+            continue
+        if find_row_end(text, first, last) is None:
             yield from cut_windows(text, first, last, tokens)
+        else:
+            yield from _cut_row(text, first, last, tokens)
+
+
+def _cut_row(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int]]:
+    """Cut a row of a table between its fields; a longer field is cut between words."""
+    first = start
+    last = start
+    total = 0
+    for field_start, field_end in list_fields(text, start, end):
+        count = count_tokens(text, field_start, field_end)
+        if total and total + count > tokens:
+            yield from cut_windows(text, first, last, tokens)
+            first = field_start
+            total = 0
+        last = field_end
+        total += count
+    yield from cut_windows(text, first, last, tokens)
 
 
 def cut_windows(

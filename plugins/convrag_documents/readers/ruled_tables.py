@@ -119,11 +119,13 @@ class RuledTables:
                 if shown.piece.text.strip() or not is_after_table:
                     pieces.append(shown.piece)
                 continue
-            lines.extend(join_pieces(pieces, view))
+            if pieces:
+                lines.extend(join_pieces(pieces, view))
             pieces = []
             if not grid.is_written:
                 lines.extend(self._write_table(grid, number))
-        lines.extend(join_pieces(pieces, view))
+        if pieces:
+            lines.extend(join_pieces(pieces, view))
         return lines
 
     def _write_table(self, grid: _Grid, number: int) -> Iterator[Line]:
