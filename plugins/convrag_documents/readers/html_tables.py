@@ -62,8 +62,8 @@ def read_table(
         table: the element.
         read_cell: reads the text of a cell, and the tables in it, as lines.
     """
-    rows = []
-    foot = []
+    rows: list[list[Cell]] = []
+    foot: list[list[Cell]] = []
     for row, group in _list_rows(table):
         if "hidden" in row.attributes:
             continue

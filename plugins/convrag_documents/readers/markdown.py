@@ -1,7 +1,8 @@
 """Markdown, with its headings.
 
 The text stays as it is in the file, with these exceptions: line breaks within paragraphs become
-spaces, the rows of tables have the names of their columns, and badges (images that are links), comments and front matter are left out.
+spaces, the rows of tables have the names of their columns, and badges (images that are links),
+comments and front matter are left out.
 """
 
 import re

@@ -70,10 +70,13 @@ class TableFinder:
         end = first + 2
         while end < len(self._lines) and self._is_row(self._lines[end], prefix):
             end += 1
+        shown_prefix = prefix if len(prefix) > 1 or ">" in prefix else ""
         rows = [[Cell(self._clean_name(name), is_heading=True) for name in names]]
-        for line in self._lines[first + 2 : end]:
-            rows.append([Cell(text) for text in _split_row(_strip_prefix(line))])
-        return MarkdownTable([prefix + line for line in write_rows(rows)], end)
+        rows.extend(
+            [Cell(text) for text in _split_row(_strip_prefix(line))]
+            for line in self._lines[first + 2 : end]
+        )
+        return MarkdownTable([shown_prefix + line for line in write_rows(rows)], end)
 
     def _is_code(self, first: int, prefix: str) -> bool:
         """Whether the line is code because of its indentation, and not in a list."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _RULE = re.compile(rb"[\d.]\s+(?:re|l)\s")
-_FEWEST_RULES = 6
+_FEWEST_RULES = 4
 """Lines or rectangles of a page that may have a table of two rows and two columns."""
 
 _MOST_RULES = 2_000
@@ -122,6 +122,8 @@ class RuledTables:
             if pieces:
                 lines.extend(join_pieces(pieces, view))
             pieces = []
+            if lines and not lines[-1].text.strip():
+                lines.pop()  # the line that the text before the table ended
             if not grid.is_written:
                 lines.extend(self._write_table(grid, number))
         if pieces:

@@ -189,12 +189,11 @@ class _Writer:
 
     def _is_group(self, row: list[Place], filled: list[Place]) -> bool:
         """Whether a row is a heading of the rows below it: one cell across all named columns."""
-        cell = row[0]
-        is_across = len(filled) == 1 and cell.columns > 1 and cell.columns >= len(self._names)
-        if not is_across or not self._names or not self._rows.peek():
+        text = filled[0].text
+        if not self._names or not _is_across(row, len(self._names)) or not self._rows.peek():
             return False
-        is_sentence = cell.text.endswith((".", "!", "?")) or len(cell.text) > _LONGEST_GROUP
-        return cell.is_heading or not is_sentence
+        is_sentence = text.endswith((".", "!", "?")) or len(text) > _LONGEST_GROUP
+        return filled[0].is_heading or not is_sentence
 
     def count_levels(self, row: list[Place], filled: list[Place]) -> int:
         """Count the rows of names that begin with a row; 0 if it has no names."""
@@ -219,7 +218,7 @@ class _Writer:
             is_head = len(filled) > 1 and _are_names(texts) and self._rows.peek() != []
             return 1 if is_head else 0
         levels = 1
-        while _is_marked(self._rows.peek(levels - 1)):
+        while _has_marked_names(self._rows.peek(levels - 1)):
             levels += 1
             if levels > _MOST_LEVELS:
                 self._trusts_marks = False
@@ -272,6 +271,8 @@ class _Writer:
             return _format_unnamed(row)
         if self._repeats_names(row):
             return ""
+        if _is_across(row, len(self._names)):
+            return row[0].text
         fields = [self._group] if self._group else []
         last = ""
         for column, place in enumerate(row):
@@ -323,6 +324,11 @@ def _count_cells(row: Sequence[Place]) -> int:
     return sum(not place.repeats for place in row)
 
 
+def _is_across(row: Sequence[Place], width: int) -> bool:
+    """Whether a row is one cell across all columns of a table of so many."""
+    return len(_list_filled(row)) == 1 and row[0].columns > 1 and row[0].columns >= width
+
+
 def _list_tables(row: Sequence[Place]) -> list[str]:
     """List the lines of the tables in the cells of a row."""
     return [line for place in row for line in place.tables]
@@ -335,6 +341,11 @@ def _is_marked(row: Sequence[Place]) -> bool:
         return False
     are_headings = all(place.is_heading for place in filled)
     return are_headings and (len(filled) > 1 or row[-1].is_heading)
+
+
+def _has_marked_names(row: Sequence[Place]) -> bool:
+    """Whether a row has headings, each of some columns."""
+    return _is_marked(row) and not _is_across(row, len(row))
 
 
 def _join_levels(head: Sequence[Sequence[Place]]) -> list[str]:
