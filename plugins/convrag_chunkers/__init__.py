@@ -1,5 +1,10 @@
 """Chunkers: they cut documents into passages.
 
+* `section_chunker`: the sections of a document.
+* `sentences`: whole sentences, pages, or whole documents.
+* `tokens`: windows of a fixed length, and the measure of length that all chunkers use.
+* `table_rows`: finds rows of tables, which stay whole.
+
 The lengths of passages are in tokens as `tokens` counts them, an estimate that needs no tokenizer.
 The default of 200 leaves room for the title below the 256 tokens that most models for embeddings
 read.

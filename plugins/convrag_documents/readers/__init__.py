@@ -22,7 +22,10 @@ What they use:
 * `markdown_comments`: removes the comments of Markdown.
 * `markdown_lines`: patterns of the lines of Markdown.
 * `wrapped_lines`: joins lines that were broken within a sentence.
-* `tables`: writes the rows of tables.
+* `tables`: writes the rows of tables, with the names of their columns.
+* `merged_cells`: lays out the cells of a table, also those that span rows and columns.
+* `word_tables`, `html_tables`, `markdown_tables`, `sheet_tables`: read the tables of these formats.
+* `ruled_tables`: finds tables in a PDF by the lines around their cells.
 * `text_builder`: puts the text of a document together.
 * `pdf_lines`: the lines of a page of a PDF, with their places.
 * `pdf_order`: brings the lines of a page into reading order.
