@@ -73,6 +73,18 @@ def add_html(builder: TextBuilder, content: bytes) -> None:
         _PageText(builder).add(root)
 
 
+def format_data_table(html: str) -> str:
+    """Write a table of HTML within another format; empty if it is not one of data."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    table = LexborHTMLParser(html).css_first("table")
+    if table is None or not is_data_table(table):
+        return ""
+    builder = TextBuilder()
+    _PageText(builder).add(table)
+    return builder.build().text
+
+
 def _decode_page(content: bytes) -> str:
     """Decode a page as UTF-8, in the encoding that it declares, or as any other text."""
     declared = _DECLARED.search(content[:_DECLARED_WITHIN])

@@ -1,13 +1,15 @@
 """Tables of Markdown, as GitHub's specification (GFM) has them: the rows, and where they end.
 
 A table is a row of names, a row of dashes with as many cells (`| --- | --- |`), and the rows below
-it. A line without a bar ends it, and so does a line that begins another block.
+it. A line without a bar ends it, and so does a line that begins another block. Markdown may also
+have tables of HTML.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from convrag_documents.readers.html import format_data_table
 from convrag_documents.readers.markdown_lines import HEADING
 from convrag_documents.readers.merged_cells import Cell
 from convrag_documents.readers.tables import write_rows
@@ -18,6 +20,7 @@ _PREFIX = re.compile(r"[ \t]*+(?:>[ \t]*+)*+")
 _DELIMITER = re.compile(
     r"^[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$", re.MULTILINE
 )
+_HTML_TABLE = re.compile(r"[ \t]*<table\b", re.IGNORECASE)
 _BAR = re.compile(r"(?<!\\)\|")
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _CONTAINER = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)]|!!!|\?\?\?\+?|===)[ \t]")
@@ -53,13 +56,18 @@ class TableFinder:
         self._heads = {
             number - 1 for number, line in enumerate(lines) if _is_delimiter(line) and number
         }
+        self._html_heads = {
+            number for number, line in enumerate(lines) if _HTML_TABLE.match(line) is not None
+        }
 
     def __contains__(self, number: int) -> bool:
-        """Whether a line may be the names of a table."""
-        return number in self._heads
+        """Whether a table may begin at a line."""
+        return number in self._heads or number in self._html_heads
 
     def read(self, first: int) -> MarkdownTable | None:
-        """Read the table whose names a line has; None if it has none."""
+        """Read the table that begins at a line; None if none does."""
+        if first in self._html_heads:
+            return self._read_html(first)
         head = self._lines[first]
         prefix = _get_prefix(head)
         names = _split_row(head[len(prefix) :])
@@ -77,6 +85,24 @@ class TableFinder:
             for line in self._lines[first + 2 : end]
         )
         return MarkdownTable([shown_prefix + line for line in write_rows(rows)], end)
+
+    def _read_html(self, first: int) -> MarkdownTable | None:
+        """Read a table of HTML; None if it is not alone in its lines, or lays out the page."""
+        depth = 0
+        end = first
+        while end == first or (depth > 0 and end < len(self._lines)):
+            line = self._lines[end].lower()
+            depth += line.count("<table") - line.count("</table")
+            end += 1
+        if depth > 0:  # it is not closed, and nor are those after it
+            self._html_heads = set()
+        prefix = _get_prefix(self._lines[first])
+        source = "\n".join(self._lines[first:end])
+        is_alone = source.rstrip().lower().endswith("</table>")
+        if depth != 0 or not is_alone or "```" in source or self._is_code(first, prefix):
+            return None
+        lines = format_data_table(source).splitlines()
+        return MarkdownTable(lines, end) if lines else None
 
     def _is_code(self, first: int, prefix: str) -> bool:
         """Whether the line is code because of its indentation, and not in a list."""

@@ -430,6 +430,13 @@ class TestMarkdown:
         text = "- item\n\n    | a | b |\n    |---|---|\n    | 1 | 2 |\n\n> | c | d |\n> |---|---|\n> |  | 4 |\n"
         assert read("a.md", text).rstrip() == "- item\n\n    a: 1; b: 2\n\n> d: 4"
 
+    def test_tables_of_html(self):
+        table = "<table>\n<tr><th>a</th><th>b</th></tr>\n\n<tr><td></td><td>2</td></tr>\n</table>"
+        assert read("a.md", f"Text\n\n{table}\n\nend") == "Text\n\nb: 2\n\nend"
+        layout = '<table><tr><td><img src="a.png"></td></tr></table>\n'
+        for text in (layout, f"```\n{table}\n```\n", "<table>\n" * 5000):
+            assert read("a.md", text) == text
+
     @pytest.mark.parametrize(
         "text",
         [
