@@ -144,13 +144,13 @@ class _PageText:
         if node.is_text_node:
             self._line.append(node.text_content or "")
             return False
-        if _is_left_out(node):
-            return False
         tag = node.tag or ""
         if tag == "table":
             self._layout_depth += 1
-            if self._add_data_table(node):
-                return False
+        if _is_left_out(node):
+            return False
+        if tag == "table" and self._add_data_table(node):
+            return False
         if self._cell is not None:
             if tag in _BLOCKS or tag in _LINES or tag in _CELLS or tag == "br":
                 self._line.append(" ")

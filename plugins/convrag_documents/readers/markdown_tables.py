@@ -79,7 +79,7 @@ class TableFinder:
         while end < len(self._lines) and self._is_row(self._lines[end], prefix):
             end += 1
         shown_prefix = prefix if len(prefix) > 1 or ">" in prefix else ""
-        rows = [[Cell(self._clean_name(name), is_heading=True) for name in names]]
+        rows = [[Cell(self._clean_name(name) or name, is_heading=True) for name in names]]
         rows.extend(
             [Cell(text) for text in _split_row(_strip_prefix(line))]
             for line in self._lines[first + 2 : end]

@@ -425,6 +425,7 @@ class TestMarkdown:
     def test_signs_within_cells(self):
         table = "| a \\| b | c |\n|---|---|\n| x<br>y | [z](q) | more |"
         assert read("a.md", table) == "a | b: x y; c: [z](q); more"
+        assert read("a.md", "| # | c |\n|---|---|\n| 1 | 2 |") == "#: 1; c: 2"
 
     def test_tables_in_lists_and_quotations(self):
         text = "- item\n\n    | a | b |\n    |---|---|\n    | 1 | 2 |\n\n> | c | d |\n> |---|---|\n> |  | 4 |\n"
