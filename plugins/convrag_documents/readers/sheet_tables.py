@@ -32,17 +32,19 @@ def write_sheet(sheet: Any, format_value: FormatValue) -> Iterator[str]:
         if len(block.tables) == 1:
             merged = _MergedRanges(sheet)
             numbered = enumerate(islice(rows, block.height), number)
-            yield from write_rows(
+            cells = (
                 _make_cells(merged, row, at, block.tables[0], format_value) for at, row in numbered
             )
+            yield from write_rows(cells, has_forms=False)
         else:
             held = list(islice(rows, block.height))
             for columns in block.tables:
                 merged = _MergedRanges(sheet)
-                yield from write_rows(
+                held_cells = [
                     _make_cells(merged, row, at, columns, format_value)
                     for at, row in enumerate(held, number)
-                )
+                ]
+                yield from write_rows(held_cells, has_forms=False)
         number += block.height
 
 

@@ -19,10 +19,15 @@ _LEVEL_BORDER = ", "
 """The text between the names of a column on two levels: "depth, in summer"."""
 
 _NUMBER = re.compile(r"[-+]?[\d.,\s]*\d[\d.,\s]*%?")
+_DIGIT = re.compile(r"\d")
 _LONGEST_NAME = 100
 _LONGEST_GROUP = 100
 _MOST_LEVELS = 5
 """Rows of headings in a row; where there are more, the marks mean something else."""
+
+_FEWEST_ROWS_OF_FORM = 3
+_MOST_ROWS_OF_FORM = 50
+"""Rows that are looked at to tell a form from other tables of two columns."""
 
 _MOST_REMEMBERED = 2_000
 """Values of a table that are compared with a row after a blank one."""
@@ -43,19 +48,25 @@ def format_table(rows: Iterable[Sequence[Cell]], caption: str = "") -> str:
 
 
 def format_named_rows(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a line for each row that is not empty, of tables without marked or merged cells."""
-    return write_rows([Cell(text) for text in row] for row in rows)
+    """Yield a line for each row that is not empty, of a file of data without marked cells."""
+    return write_rows(([Cell(text) for text in row] for row in rows), has_forms=False)
 
 
-def write_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+def write_rows(rows: Iterable[Sequence[Cell]], *, has_forms: bool = True) -> Iterator[str]:
     """Yield the lines of a table, or of several with an empty row between them.
 
     Rows of cells that are marked as headings have the names of the columns. Without marks, the
     first row with two cells that are not empty has them if all of these are texts, and all are
     different. A row above it, such as a title, has no names; nor has any row of a table whose first
     row has no names. Names on several levels are joined.
+
+    Args:
+        rows: the cells of each row.
+        has_forms: whether a table of two columns without marks may be a form, with labels in its
+            first column: its values are numbers and texts. In files of data, the first row has the
+            names of such columns, too.
     """
-    return _Writer(lay_out_rows(rows)).write()
+    return _Writer(lay_out_rows(rows), has_forms=has_forms).write()
 
 
 def count_head_rows(rows: Iterable[Sequence[Cell]]) -> int:
@@ -93,8 +104,11 @@ class _Rows:
 class _Writer:
     """Writes the rows of one grid."""
 
-    def __init__(self, grid: Iterator[list[Place]]) -> None:
+    def __init__(self, grid: Iterator[list[Place]], *, has_forms: bool = True) -> None:
         self._rows = _Rows(grid)
+        self._has_forms = has_forms
+        self._is_form = False
+        """Whether the first column has the labels of the values next to them."""
         self._names: Sequence[str] = ()
         """The names of the columns; empty for a table whose columns have no names."""
         self._unused_head = ""
@@ -231,6 +245,11 @@ class _Writer:
         """Count the rows of names in a table without marks, by the cells that span others."""
         spanned = min(_MOST_LEVELS, max(place.rows for place in row))
         has_wide_cell = any(1 < place.columns < len(row) for place in row)
+        if spanned > 1 and not has_wide_cell:  # a merged cell of the rows themselves
+            return 0
+        if self._has_forms and self._begins_form(row):
+            self._is_form = True
+            return 0
         levels = max(spanned, 2) if has_wide_cell else spanned
         head = [row, *(self._rows.peek(number) for number in range(levels - 1))]
         if spanned < levels and not _are_names([place.text for place in _list_filled(head[1])]):
@@ -240,6 +259,21 @@ class _Writer:
         if len(first_names) < 2:
             return 0
         return levels if _are_names(first_names) and _are_names(names) else 0
+
+    def _begins_form(self, row: list[Place]) -> bool:
+        """Whether a table of two columns has numbers and texts in its second one."""
+        rows = [row]
+        while len(rows) < _MOST_ROWS_OF_FORM and self._rows.peek(len(rows) - 1):
+            rows.append(self._rows.peek(len(rows) - 1))
+        if len(rows) < _FEWEST_ROWS_OF_FORM or any(len(each) != 2 for each in rows):
+            return False
+        labels = [each[0].text for each in rows]
+        if len(set(labels)) < len(labels) or any(_NUMBER.fullmatch(label) for label in labels):
+            return False
+        values = [each[1].text for each in rows[1:] if each[1].text]
+        has_number = any(_NUMBER.fullmatch(value) for value in values)
+        has_words = any(not _DIGIT.search(value) for value in values)
+        return has_number and has_words
 
     def _begins_other_table(self, row: list[Place], ahead: int) -> bool:
         """Whether a row after a gap has the names of another table.
@@ -268,7 +302,7 @@ class _Writer:
     def _format_row(self, row: list[Place]) -> str:
         """Write a row in one line, below the heading of its group."""
         if not self._names:
-            return _format_unnamed(row)
+            return _format_unnamed(_mark_label(row) if self._is_form else row)
         if self._repeats_names(row):
             return ""
         if _is_across(row, len(self._names)):
@@ -313,6 +347,12 @@ def _format_unnamed(row: Iterable[Place]) -> str:
         after_heading = after_heading or is_heading
         is_last_heading = is_heading
     return "".join(fields)
+
+
+def _mark_label(row: list[Place]) -> list[Place]:
+    """Mark the first cell of a row as a heading, if there is a value after it."""
+    first, *others = row
+    return [first._replace(is_heading=True), *others] if others else row
 
 
 def _list_filled(row: Sequence[Place]) -> list[Place]:

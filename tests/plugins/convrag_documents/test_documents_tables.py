@@ -85,6 +85,19 @@ class TestRows:
         rows = [("Name:", "Ada"), ("Role:", "cook"), ("Since:", "spring")]
         assert list(format_named_rows(rows)) == ["Name: Ada", "Role: cook", "Since: spring"]
 
+    def test_a_form_has_its_labels_in_the_first_column(self):
+        rows = [("Name", "Jon Smith"), ("Office", "Tema"), ("Pay", "1200")]
+        lines = format_table(cells(*row) for row in rows).splitlines()
+        assert lines == ["Name: Jon Smith", "Office: Tema", "Pay: 1200"]
+        prices = [("item", "price"), ("saw", "12"), ("drill", "on request")]
+        assert next(format_named_rows(prices)) == "item: saw; price: 12"
+        ports = [("port", "country"), ("Tema", "Ghana"), ("Axim", "Ghana")]
+        assert format_table(cells(*row) for row in ports).startswith("port: Tema; country: Ghana")
+
+    def test_a_merged_cell_of_the_first_rows_is_no_name(self):
+        rows = [[Cell("North", rows=2), Cell("Tema")], cells("Axim"), cells("South", "Elmina")]
+        assert format_table(rows) == "North | Tema\nNorth | Axim\nSouth | Elmina"
+
     def test_a_heading_across_the_table_belongs_to_the_rows_below_it(self):
         rows = [
             [head("day"), head("who")],
