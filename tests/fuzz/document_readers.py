@@ -45,8 +45,8 @@ SOUND: dict[str, bytes] = {
         b".nf\ncode\n.fi\n.TS\nl l.\na\tb\n1\t2\n.TE\n"
     ),
     "a.jsonl": b'{"text": "One.", "title": "T"}\n"Two."\n{"q": 1.5}\n',
-    "a.json": b'[{"title": "T", "text": "One."}, {"q": [1.5, {"city": "Ulm"}]}, "Two."]',
-    "a.tsv": b"item\tprice\na b\t1\nc\t2\n",
+    "b.json": b'[{"title": "T", "text": "One."}, {"q": [1.5, {"city": "Ulm"}]}, "Two."]',
+    "b.tsv": b"item\tprice\na b\t1\nc\t2\n",
     "a.rtf": (
         b"{\\rtf1\\ansi{\\fonttbl{\\f0 Arial;}}\\pard Leave\\par It lasts \\'e4 \\u8364?.\\par"
         b"\\trowd\\cellx100\\cellx200 a\\cell b\\cell\\row{\\footnote A note.}}"
@@ -63,7 +63,7 @@ SOUND: dict[str, bytes] = {
         b"Subject: Old\nContent-Type: multipart/alternative; boundary=C\n\n--C\n\nText.\n--C\n"
         b"Content-Type: text/html\n\n<p>Text.</p>\n--C--\n--B--\n"
     ),
-    "a.rst": b"Title\n=====\n\n:field: a\n\nText ``code`` :ref:`x`.\n\n.. note:: A note.\n\n* a\n* b\n",
+    "b.rst": b"Title\n=====\n\n:field: a\n\nText ``code`` :ref:`x`.\n\n.. note:: A note.\n\n* a\n* b\n",
     "a.py": b"def f():\n    return 1\n",
     "a.ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# A\\n", "b"]}, {"source": "x"}]}',
 }
