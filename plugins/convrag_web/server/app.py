@@ -74,7 +74,11 @@ def _make_parts(
 ) -> ServerParts:
     metrics = ServerMetrics()
     runner = TurnRunner(
-        workers=options.workers, queue=options.queue, seconds=options.timeout, metrics=metrics
+        workers=options.workers,
+        queue=options.queue,
+        queue_seconds=options.queue_timeout,
+        seconds=options.timeout,
+        metrics=metrics,
     )
     return ServerParts(
         options=options,

@@ -35,6 +35,8 @@ class ServeTask(Task):
             conversations.db in the store.
         workers: the number of turns at once.
         queue: the number of turns that may wait; more are refused with status 503.
+        queue_timeout: the seconds that a turn may wait for others to end; then it is refused with
+            status 503.
         timeout: the seconds that a turn may take.
         grace: the seconds that turns in progress have to finish when the server is told to end.
         cors: addresses of other web pages that may ask, such as https://chat.example.org.
@@ -69,6 +71,7 @@ class ServeTask(Task):
     conversations: str | None = None
     workers: Annotated[int, Ge(1)] = 64
     queue: Annotated[int, Ge(0)] = 256
+    queue_timeout: Annotated[float, Ge(1)] = 60.0
     timeout: Annotated[float, Ge(1)] = 300.0
     grace: Annotated[float, Ge(0)] = 30.0
     cors: Sequence[str] = ()
