@@ -14,40 +14,46 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
+from convrag_basics.direct import DirectGenerator
 from convrag_web.server import turn_runner
 from convrag_web.server.task import ServeTask
 from served import RunningServer, serve
 
-PLUGIN = """
-import threading
-from convrag import Answer, Generator, hookimpl
 
-gate = threading.Event()
+class Gate:
+    """Lets generators of turns hang, at a word, until it opens."""
 
-class HangingGenerator(Generator):
-    \"\"\"Hangs at a word, until the gate opens.\"\"\"
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._opened = threading.Event()
+        generate = DirectGenerator.generate
 
-    def generate(self, question, evidence):
-        if "HANG" in question.text:
-            gate.wait()
-        return Answer("Fine.")
+        def hang_or_generate(generator: Any, question: Any, evidence: Any) -> Any:
+            if "HANG" in question.text:
+                self._opened.wait()
+            return generate(generator, question, evidence)
 
-@hookimpl
-def convrag_register(register):
-    register("generator", "hanging", HangingGenerator)
-"""
+        monkeypatch.setattr(DirectGenerator, "generate", hang_or_generate)
+
+    def open(self) -> None:
+        """Let them go on."""
+        self._opened.set()
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RunningServer]:
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    made = Gate(monkeypatch)
+    yield made
+    made.open()
+
+
+@pytest.fixture
+def server(tmp_path: Path, gate: Gate) -> Iterator[RunningServer]:
     with serve_hanging(tmp_path, ServeTask(workers=2, timeout=1.0)) as running:
         yield running
 
 
 def serve_hanging(folder: Path, limits: ServeTask) -> Any:
-    (folder / "hanging.py").write_text(PLUGIN)
-    overrides = [f"plugins=[{folder / 'hanging.py'}]", "generator=hanging"]
-    return serve(folder, *overrides, limits=limits, live=True)
+    return serve(folder, "generator=direct", limits=limits, live=True)
 
 
 def ask(server: RunningServer, text: str) -> httpx.Response:
@@ -72,12 +78,6 @@ def ask_at_once(server: RunningServer, *texts: str) -> list[httpx.Response]:
     return [reply for _, reply in sorted(replies.items())]
 
 
-def open_gate(server: RunningServer) -> None:
-    model = server.models["convrag"]
-    generator = model.pipeline.stages.generator
-    type(generator).generate.__globals__["gate"].set()
-
-
 def wait_for_health(server: RunningServer, status: str) -> dict[str, Any]:
     until = time.monotonic() + 30
     while time.monotonic() < until:
@@ -89,7 +89,7 @@ def wait_for_health(server: RunningServer, status: str) -> dict[str, Any]:
 
 
 def test_a_turn_that_hangs_gives_its_place_back(
-    server: RunningServer, caplog: pytest.LogCaptureFixture
+    server: RunningServer, gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "convrag.serve")
     hanging = ask_at_once(server, "HANG moon", "HANG moon")
@@ -103,25 +103,25 @@ def test_a_turn_that_hangs_gives_its_place_back(
     assert "convrag_turns_in_progress 0.0" in metrics
     assert 'convrag_turns_total{model="convrag",outcome="timeout"} 2.0' in metrics
     assert "threading.py, line" in caplog.text  # where it hangs
-    open_gate(server)
+    gate.open()
     wait_for_health(server, "ok")
     assert "convrag_lost_threads 0.0" in server.http.get("/metrics").text
 
 
-def test_a_conversation_goes_on_after_a_turn_that_hung(server: RunningServer) -> None:
+def test_a_conversation_goes_on_after_a_turn_that_hung(server: RunningServer, gate: Gate) -> None:
     id = server.http.post("/api/conversations", json={}).json()["id"]
     turns = f"/api/conversations/{id}/turns"
     reply = server.http.post(turns, json={"question": "HANG moon"})
     assert "turn_timeout" in reply.text
     wait_for_health(server, "degraded")
-    open_gate(server)
+    gate.open()
     wait_for_health(server, "ok")
-    assert "Fine." in server.http.post(turns, json={"question": "moon"}).text
+    assert "event: record" in server.http.post(turns, json={"question": "moon"}).text
     records = server.http.get(f"/api/conversations/{id}").json()["records"]
     assert [record["original_query"] for record in records] == ["moon"]
 
 
-def test_a_turn_waits_for_a_limited_time(tmp_path: Path) -> None:
+def test_a_turn_waits_for_a_limited_time(tmp_path: Path, gate: Gate) -> None:
     limits = ServeTask(workers=1, timeout=8.0, queue_timeout=1.0)
     with serve_hanging(tmp_path, limits) as server:
         hanging, waiting = ask_at_once(server, "HANG moon", "moon")
@@ -129,11 +129,11 @@ def test_a_turn_waits_for_a_limited_time(tmp_path: Path) -> None:
         assert waiting.status_code == 503
         assert waiting.headers["retry-after"] == "10"
         assert "task.queue_timeout" in waiting.json()["error"]["message"]
-        open_gate(server)
+        gate.open()
 
 
 def test_a_server_whose_threads_hang_says_that_it_must_be_restarted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turn_runner, "LEAST_LOST_THREADS", 2)
     with serve_hanging(tmp_path, ServeTask(workers=2, timeout=1.0)) as server:
@@ -143,7 +143,7 @@ def test_a_server_whose_threads_hang_says_that_it_must_be_restarted(
         assert server.http.get("/healthz").status_code == 503
         refused = ask(server, "moon")
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "must_restart")
-        open_gate(server)
+        gate.open()
         wait_for_health(server, "ok")
         assert ask(server, "moon").status_code == 200
 
@@ -153,10 +153,10 @@ def test_suggestions_that_hang_end_at_the_timeout(
 ) -> None:
     id = server.http.post("/api/conversations", json={}).json()["id"]
     server.http.post(f"/api/conversations/{id}/turns", json={"question": "moon"})
-    gate = threading.Event()
-    monkeypatch.setattr(server.models["convrag"], "suggest", lambda record: gate.wait() and [])
+    end = threading.Event()
+    monkeypatch.setattr(server.models["convrag"], "suggest", lambda record: end.wait() and [])
     reply = server.http.post(f"/api/conversations/{id}/suggestions")
     assert reply.status_code == 504
     wait_for_health(server, "degraded")
-    gate.set()
+    end.set()
     wait_for_health(server, "ok")
