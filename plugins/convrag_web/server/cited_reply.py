@@ -62,6 +62,11 @@ class CitedReply:
         self._repeated: list[tuple[int, dict[str, int]]] = []
 
     @property
+    def is_long(self) -> bool:
+        """Whether the reply is longer than what is worked on at a time."""
+        return self._length > SLICE
+
+    @property
     def text(self) -> str:
         """The reply until now, as far as it was sent."""
         self._parts = ["".join(self._parts)]

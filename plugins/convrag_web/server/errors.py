@@ -44,6 +44,10 @@ _RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which OpenAI's clients repeat a request, unless told not to."""
 
 
+_LONGEST_MESSAGE = 4000
+"""The characters of an error's message."""
+
+
 class RequestError(ConvragError):
     """An error with the reply that a client gets.
 
@@ -71,7 +75,7 @@ class RequestError(ConvragError):
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.message = redact(message)
+        self.message = _shorten(redact(_shorten(message, 2 * _LONGEST_MESSAGE)))
         self.type = type or ("invalid_request_error" if status < 500 else "server_error")
         self.param = param
         self.code = code
@@ -95,6 +99,10 @@ class RequestError(ConvragError):
     def to_reply(self) -> JsonReply:
         """Return the whole reply."""
         return JsonReply(self.to_dict(), status_code=self.status, headers=self.headers)
+
+
+def _shorten(message: str, most: int = _LONGEST_MESSAGE) -> str:
+    return message if len(message) <= most else f"{message[:most]} ..."
 
 
 def describe_failure(error: BaseException) -> RequestError:
