@@ -146,19 +146,21 @@ def pair_messages(messages: Sequence[Message]) -> list[tuple[str, str]]:
     Raises:
         RequestError: the last message is not a user's.
     """
-    pairs: list[tuple[str, str]] = []
+    questions: list[str] = []
+    answers: list[list[str]] = []
     last_role = ""
     for message in messages:
         if message.role != "system":
             last_role = message.role
         if message.role == "user":
-            pairs.append((message.content, ""))
-        elif message.role == "assistant" and pairs:
-            question, answer = pairs[-1]
-            further = message.content.partition(LIST_START)[0]
-            parts = [part for part in (answer, further) if part]
-            pairs[-1] = (question, "\n\n".join(parts))
+            questions.append(message.content)
+            answers.append([])
+        elif message.role == "assistant" and questions:
+            text = message.content.partition(LIST_START)[0]
+            if text:
+                answers[-1].append(text)
     if last_role != "user":
         text = "messages: the last message must be the user's, with the question"
         raise RequestError(400, text, param="messages")
-    return pairs
+    joined = ["\n\n".join(parts) for parts in answers]
+    return list(zip(questions, joined, strict=True))
