@@ -26,7 +26,13 @@ from convrag_web.server.json_reply import (
     is_long,
 )
 from convrag_web.server.message_reading import make_question, pair_messages, read_messages
-from convrag_web.server.openai_requests import CompletionRequest, ModelRequest, ResponseRequest
+from convrag_web.server.openai_requests import (
+    ChatMessage,
+    CompletionRequest,
+    ModelRequest,
+    OtherItem,
+    ResponseRequest,
+)
 from convrag_web.server.reply_form import Json, ReplyForm
 from convrag_web.server.response_history import (
     ResponseHistory,
@@ -62,7 +68,7 @@ async def show_model(parts: Parts, model: str) -> Response:
 async def complete(parts: Parts, request: CompletionRequest, http: Request) -> Response:
     """Answer the last message. With `stream` the reply is a stream of chunks, as events."""
     request.model = request.model or parts.models.default_name
-    messages = read_messages(request.messages, parts.options)
+    messages = await _read_messages(parts, http, request.messages, "messages")
     id = _make_id()
     form = CompletionForm(id, request)
     return await _answer_unstored(parts, request, http, id, messages, form, ResponseHistory())
@@ -76,7 +82,7 @@ async def respond(parts: Parts, request: ResponseRequest, http: Request) -> Resp
     """
     request.model = request.model or parts.models.default_name
     model, without_search = parts.models.choose(request.model)
-    messages = read_messages(request.list_messages(), parts.options, param="input")
+    messages = await _read_messages(parts, http, request.list_messages(), "input")
     history = await _find_history(parts, request, without_search)
     is_chore = answer_chore(messages) is not None
     if without_search or request.store is False or is_chore:
@@ -91,6 +97,16 @@ async def respond(parts: Parts, request: ResponseRequest, http: Request) -> Resp
     reply = _make_cited_reply(parts, model, http, history)
     turn = await parts.turns.ask(id, question, None, number)
     return await _send(turn, form, reply, bool(request.stream))
+
+
+async def _read_messages(
+    parts: ServerParts, http: Request, messages: Sequence[ChatMessage | OtherItem], param: str
+) -> list[Message]:
+    """Read the messages of a request; long ones outside the event loop."""
+    length = int(http.headers.get("content-length", LONG))
+    if length < LONG:
+        return read_messages(messages, parts.options, param)
+    return await to_thread(read_messages, messages, parts.options, param)
 
 
 def _make_id() -> str:
