@@ -29,17 +29,23 @@ from convrag_web.server.task import ServeTask
 from served import QUESTION, RunningServer, serve
 
 LONGEST_GAP = 0.1
-MEGABYTES = 10
+LENGTH = 10_000_000
+LINE = "x = [1] + [2]  # " + "a" * 80 + "\n"
 
-CODE = "Text [1] ```\n" + "x = [1] + [2]\n" * (MEGABYTES * 75_000)
-MARKS = "[1] " * (MEGABYTES * 260_000)
+
+def repeat(text: str) -> str:
+    return text * (LENGTH // len(text))
+
+
+CODE = "Text [1] ```\n" + repeat(LINE)
 REPLIES = {
     "open code": CODE,
     "code": f"{CODE}``` end [1]",
-    "marks": MARKS,
-    "open mark": "Text [" + "1, " * (MEGABYTES * 350_000),
-    "spaces": "Text" + " " * (MEGABYTES << 20) + "[1]",
-    "plain": "The Moon is far. " * (MEGABYTES * 62_000),
+    "marks": "[1] " * 200_000 + repeat("The Moon is far. "),
+    "open mark": "Text [" + repeat("1, "),
+    "open line": "Text `" + repeat("a "),
+    "spaces": "Text" + repeat(" ") + "[1]",
+    "plain": repeat("The Moon is far. "),
 }
 
 REQUESTS = {
@@ -166,27 +172,28 @@ def test_a_long_reply_does_not_stall_the_loop(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["streamed completion", "turn"])
-@pytest.mark.parametrize("reply", REPLIES)
+@pytest.mark.parametrize("reply", ["open code", "marks"])
 def test_a_long_reply_in_small_pieces_does_not_stall_the_loop(
     server: RunningServer,
     heartbeat: Heartbeat,
     monkeypatch: pytest.MonkeyPatch,
     reply: str,
-    kind: str,
 ) -> None:
     let_generate(monkeypatch, REPLIES[reply], 4)
     with heartbeat.beat():
-        received = ask(server, kind)
+        received = ask(server, "streamed completion")
     assert received.startswith(b"HTTP/1.1 200 ")
     assert len(received) > len(REPLIES[reply])
     assert heartbeat.longest < LONGEST_GAP
 
 
-@pytest.mark.parametrize("size", [4, MEGABYTES << 21])
 @pytest.mark.parametrize("reply", REPLIES)
-def test_a_reply_of_ten_megabytes_is_cited_in_seconds(reply: str, size: int) -> None:
-    text = REPLIES[reply]
+def test_a_reply_is_cited_in_time_proportional_to_its_length(reply: str) -> None:
+    check_time_to_cite(REPLIES[reply], LENGTH + 1000)
+    check_time_to_cite(REPLIES[reply][:500_000], 4)
+
+
+def check_time_to_cite(text: str, size: int) -> None:
     cited = CitedReply(lambda domain, passage: f"http://h/{domain}/{passage}")
     started = time.thread_time()
     length = 0
@@ -194,7 +201,7 @@ def test_a_reply_of_ten_megabytes_is_cited_in_seconds(reply: str, size: int) -> 
         length += len(cited.add(text[start : start + size]))
     length += len(cited.add("", last=True))
     assert length > len(text) // 2
-    assert time.thread_time() - started < 60  # an hour, if it were quadratic
+    assert time.thread_time() - started < 10  # minutes, if it were quadratic
 
 
 def test_annotations_are_bounded(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
