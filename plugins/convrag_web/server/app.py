@@ -104,7 +104,13 @@ def _make_plugin_apps(parts: ServerParts) -> list[Starlette]:
 
     pipelines = {name: model.pipeline for name, model in parts.models.items()}
     hook = plugins.load().manager.hook.convrag_serve_beside
-    return list(hook(pipelines=pipelines, domain=parts.options.domain, take_turn=take_turn))
+    applications = hook(
+        pipelines=pipelines,
+        domain=parts.options.domain,
+        take_turn=take_turn,
+        max_characters=parts.options.max_characters,
+    )
+    return list(applications)
 
 
 def _join_lifespans(apps: list[Starlette]) -> Callable[[FastAPI], object]:

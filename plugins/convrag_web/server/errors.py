@@ -14,6 +14,7 @@ from starlette.routing import Match, Mount
 from convrag import ConfigError, ConvragError
 from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
 from convrag.sdk.secrets import redact
+from convrag.sdk.storage import DiskError, StoreUnusable
 from convrag_web.server.json_reply import JsonReply
 
 log = logging.getLogger("convrag.serve")
@@ -113,6 +114,9 @@ def describe_failure(error: BaseException) -> RequestError:
     match error:
         case RequestError():
             return error
+        case StoreUnusable() | DiskError():  # kinds of RunStopped
+            log.error("%s", error)
+            return RequestError(503, str(error), code="unavailable")
         case RunStopped():
             return RequestError(429, str(error), type="insufficient_quota", code="run_stopped")
         case OtherConfiguration():

@@ -15,6 +15,7 @@ from convrag import TurnRecord
 from convrag.sdk.cancellation import Cancelled, ComputeSlots
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.llm.streaming import Stream
+from convrag.sdk.storage import DiskError, StoreUnusable
 from convrag.sdk.tasks.turns import StageFinished, StageNotice
 from convrag_web.server.errors import RequestError
 from convrag_web.server.server_metrics import Outcome
@@ -255,6 +256,8 @@ class RunningTurn:
                 return "timeout" if self._timed_out else "cancelled"
             case RequestError() | OtherConfiguration():
                 return "refused"
+            case StoreUnusable() | DiskError():
+                return "error"
             case RunStopped():
                 return "stopped"
             case _:

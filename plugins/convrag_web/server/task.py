@@ -1,5 +1,6 @@
 """`task=serve`: a server for the chat page, for OpenAI's clients, and for stored conversations."""
 
+import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,14 @@ from annotated_types import Ge, Interval
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
+
+log = logging.getLogger("convrag.serve")
+
+_OPEN_TO_ALL_PAGES = (
+    "task.cors=[*] without a token: every page that a browser on this machine shows can ask this "
+    "server, and read its conversations and documents. Name the pages, or put a token into the "
+    "environment variable CONVRAG_TOKEN"
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -108,6 +117,7 @@ class ServeTask(Task):
 
         hosts = serving.list_hosts(self.host, self.hosts)
         access = Access(self._read_token(), hosts, self.cors)
+        self._warn_if_open(access.token)
         options = ModelOptions(self.domain, self.suggestions)
         store = Path(config.store.path)
         database = self.conversations or store / "conversations.db"
@@ -124,6 +134,11 @@ class ServeTask(Task):
             stack.enter_context(ending_conversations(observers, serving.print_line))
             serving.run_server(server, bound, describe_answering(wirings[0]))
         return 0
+
+    def _warn_if_open(self, token: str) -> None:
+        """Log a warning if any page that a browser shows may ask, without a token."""
+        if "*" in self.cors and not token:
+            log.warning(_OPEN_TO_ALL_PAGES)
 
     def _read_token(self) -> str:
         """Read the token. Raises ConfigError if the address needs one, and there is none."""
