@@ -51,7 +51,9 @@ class Measured:
             started = time.process_time()
             for _ in range(REQUESTS):
                 connection.sendall(HEAD)
-                connection.recv(65536)
+                received = b""
+                while not received.endswith(b"ok"):
+                    received += connection.recv(65536)
             return (time.process_time() - started) / REQUESTS * 1e6
 
     def stop(self) -> None:

@@ -119,7 +119,6 @@ class Tools:
 
         Pass the reply's `conversation` to follow up on it.
         """
-
         sources: list[CitedSource] = []
 
         def take_turn(pipeline: Pipeline, session: Session) -> TurnRecord:

@@ -211,7 +211,10 @@ async def format_events(
 
 def _takes_long(events: Sequence[Event]) -> bool:
     """Return whether formatting events takes long: long pieces, and the end of a reply."""
-    return any(isinstance(event, TurnRecord) or (isinstance(event, str) and len(event) > LONG) for event in events)
+    return any(
+        isinstance(event, TurnRecord) or (isinstance(event, str) and len(event) > LONG)
+        for event in events
+    )
 
 
 class _EventFormatter:

@@ -6,7 +6,6 @@ from pydantic import BaseModel, Field
 
 from convrag_web.server.request_texts import FilledText, Text
 
-
 STOP: Any = Field(fail_fast=True)
 """A list is invalid at its first invalid item: a description of each would take seconds."""
 
@@ -97,7 +96,9 @@ class ResponseRequest(ModelRequest):
     It may continue an earlier response.
     """
 
-    input: FilledText | Annotated[list[ChatMessage | OtherItem], Field(min_length=1, fail_fast=True)]
+    input: (
+        FilledText | Annotated[list[ChatMessage | OtherItem], Field(min_length=1, fail_fast=True)]
+    )
     instructions: Text | None = Field(
         None, description="without effect, except with a model without search"
     )

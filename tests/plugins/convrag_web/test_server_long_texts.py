@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -250,13 +249,20 @@ HOSTILE_BODIES = {
     ),
     "answers": (
         "/v1/chat/completions",
-        {"messages": [QUESTION] + [{"role": "assistant", "content": "a" * 500}] * 1700 + [QUESTION]},
+        {
+            "messages": [QUESTION]
+            + [{"role": "assistant", "content": "a" * 500}] * 1700
+            + [QUESTION]
+        },
     ),
     "title": (
         "/v1/chat/completions",
         {"messages": [{"role": "user", "content": "Generate a title " * 5_000}]},
     ),
-    "feedback": ("/api/conversations/x/turns/1/feedback", b'{"wrong": [' + b"0," * 450_000 + b"0]}"),
+    "feedback": (
+        "/api/conversations/x/turns/1/feedback",
+        b'{"wrong": [' + b"0," * 450_000 + b"0]}",
+    ),
     "tools": (
         "/v1/responses",
         b'{"input": "moon", "tools": [' + b"0," * 450_000 + b"0]}",
