@@ -112,7 +112,8 @@ class TurnServer(uvicorn.Server):
         if counter % TICKS_PER_SECOND == 0:
             connections = self.server_state.connections
             close_stale_connections(connections, self._limits, time.monotonic())
-        return await super().on_tick(counter)
+        ends: bool = await super().on_tick(counter)
+        return ends
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
