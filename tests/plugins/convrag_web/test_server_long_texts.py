@@ -5,6 +5,7 @@ That is time of a processor, so that other work on the machine does not count.
 """
 
 import asyncio
+import gc
 import json
 import re
 import socket
@@ -23,7 +24,7 @@ from convrag import Answer
 from convrag.sdk.llm.streaming import current_listener
 from convrag_basics.direct import DirectGenerator
 from convrag_web.server.cited_reply import CitedReply
-from convrag_web.server.serving import TurnServer
+from convrag_web.server.serving import YOUNG_OBJECTS, TurnServer
 from convrag_web.server.task import ServeTask
 from served import QUESTION, RunningServer, serve
 
@@ -111,7 +112,13 @@ def server(
     folder = tmp_path_factory.mktemp("long")
     limits = ServeTask(max_body=2_000_000, max_characters=2_000_000)
     with serve(folder, "generator=direct", limits=limits, live=True) as running:
+        thresholds = gc.get_threshold()
+        gc.collect()
+        gc.freeze()  # as `run_server` does: a collection of everything takes a tenth of a second
+        gc.set_threshold(YOUNG_OBJECTS)
         yield running
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
 
 
 def let_generate(monkeypatch: pytest.MonkeyPatch, text: str, size: int) -> None:
