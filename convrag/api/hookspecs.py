@@ -310,7 +310,10 @@ def convrag_conversations_ended(seconds: float) -> str | None:
 
 @hookspec
 def convrag_serve_beside(
-    pipelines: Mapping[str, Any], domain: str | None, take_turn: Callable[..., Any]
+    pipelines: Mapping[str, Any],
+    domain: str | None,
+    take_turn: Callable[..., Any],
+    max_characters: int,
 ) -> Any:
     """Called once by task=serve, before it listens, for further routes of the plugin.
 
@@ -322,4 +325,5 @@ def convrag_serve_beside(
         domain: the corpus of requests that name none; None if each request has to name one.
         take_turn: `await take_turn(model, work)` calls `work()`, which returns a TurnRecord, in a
             thread, as a turn of the model: with the server's limits.
+        max_characters: the characters that a text in a request may have (`task.max_characters`).
     """

@@ -19,6 +19,10 @@ _PAIRS = {f"<{name}>": f"</{name}>" for name in _NAMES} | {
 
 _OPENING = re.compile("|".join(re.escape(tag) for tag in _PAIRS), re.IGNORECASE)
 _CLOSING = re.compile("|".join(re.escape(tag) for tag in _PAIRS.values()), re.IGNORECASE)
+_SPACE = re.compile(r"\s*")
+_LONGEST_SPACE = 1000
+"""Characters of white space after which no thought begins, so that a reply need not wait for it."""
+
 _LONGEST_TAG = max(len(tag) for tag in _PAIRS.values())
 
 _QUOTES = "`\"'“”‘’"
@@ -51,6 +55,8 @@ class ThoughtSplitter:
         """Whether a thought ended that had not begun: the opening tag is in the prompt."""
         self._state: Literal["start", "thought", "text"] = "start"
         self._unread = ""
+        self._place = 0
+        """The place in the unread text; the text is cut once for each piece, not for each tag."""
         self._closing = _CLOSING
         self._has_opened = False
         self._thoughts: list[str] = []
@@ -104,49 +110,58 @@ class ThoughtSplitter:
     def _read(self, is_last: bool) -> str:
         """Read as much as can be decided; all of it at the end."""
         self._passed = []
-        while self._unread:
-            before = (self._state, self._unread)
+        while self._place < len(self._unread):
+            before = (self._state, self._place)
             if self._state == "start":
                 self._read_start(is_last)
             elif self._state == "thought":
                 self._read_thought(is_last)
             else:
                 self._read_text(is_last)
-            if (self._state, self._unread) == before:
+            if (self._state, self._place) == before:
                 break
+        self._unread = self._unread[self._place :]
+        self._place = 0
         return "".join(self._passed)
 
     def _read_start(self, is_last: bool) -> None:
         """Read white space and an opening tag, at the beginning or after a thought."""
-        stripped = self._unread.lstrip()
-        opening = _OPENING.match(stripped)
+        start = self._find_start()
+        opening = _OPENING.match(self._unread, start)
         if opening:
             self._closing = re.compile(re.escape(_PAIRS[opening[0].lower()]), re.IGNORECASE)
             self._has_opened = True
-            self._unread = stripped[opening.end() :]
+            self._place = opening.end()
             self._state = "thought"
             return
-        may_open = any(tag.startswith(stripped.lower()) for tag in _PAIRS)
-        if may_open and not is_last:
+        rest = self._unread[start : start + _LONGEST_TAG].lower()
+        may_open = any(tag.startswith(rest) for tag in _PAIRS)
+        if may_open and not is_last and start - self._place < _LONGEST_SPACE:
             return
         is_first = not self._thoughts and not self._has_opened
         if self.begins_inside and is_first:
             self._state = "thought"
             return
         if not is_first:
-            self._unread = stripped
+            self._place = start
         self._state = "text"
+
+    def _find_start(self) -> int:
+        """Find where the white space ends."""
+        space = _SPACE.match(self._unread, self._place)
+        assert space is not None
+        return space.end()
 
     def _read_thought(self, is_last: bool) -> None:
         """Read until the closing tag, or as far as none can begin."""
-        closing = self._closing.search(self._unread)
+        closing = self._closing.search(self._unread, self._place)
         if closing is None:
-            end = len(self._unread) if is_last else _find_end(self._unread)
-            self._thoughts.append(self._unread[:end])
-            self._unread = self._unread[end:]
+            end = self._find_end(is_last)
+            self._thoughts.append(self._unread[self._place : end])
+            self._place = end
             return
-        self._thoughts += [self._unread[: closing.start()], "\n"]
-        self._unread = self._unread[closing.end() :]
+        self._thoughts += [self._unread[self._place : closing.start()], "\n"]
+        self._place = closing.end()
         if not self._has_opened:
             self.closed_unopened = True
         self._has_opened = True
@@ -154,9 +169,9 @@ class ThoughtSplitter:
 
     def _read_text(self, is_last: bool) -> None:
         """Read until a closing tag, or as far as none can begin."""
-        closing = _CLOSING.search(self._unread)
+        closing = _CLOSING.search(self._unread, self._place)
         if closing is None:
-            self._pass_on(len(self._unread) if is_last else _find_end(self._unread))
+            self._pass_on(self._find_end(is_last))
             return
         if closing.end() == len(self._unread) and not is_last:
             self._pass_on(closing.start())  # the next character says whether it is quoted
@@ -165,29 +180,40 @@ class ThoughtSplitter:
             self._pass_on(closing.end())
             return
         if self._has_opened:  # a closing tag too many
-            rest = self._unread[closing.end() :]
             self._pass_on(closing.start())
-            self._unread = rest
+            self._place = closing.end()
             return
         self.closed_unopened = True
         self._has_opened = True
-        self._thoughts += [*self._text, self._unread[: closing.start()], "\n"]
+        self._thoughts += [*self._text, self._unread[self._place : closing.start()], "\n"]
         self._text = []
         self._passed = []
-        self._unread = self._unread[closing.end() :]
+        self._place = closing.end()
         self._state = "start"
 
     def _is_quoted(self, tag: re.Match[str]) -> bool:
-        before = self._unread[tag.start() - 1] if tag.start() else self._last_character
+        is_first = tag.start() == self._place
+        before = self._last_character if is_first else self._unread[tag.start() - 1]
         after = self._unread[tag.end() : tag.end() + 1]
         return bool(before and after) and before in _QUOTES and after in _QUOTES
 
+    def _find_end(self, is_last: bool) -> int:
+        """Find the end of the text in which no tag begins that may go on after it."""
+        length = len(self._unread)
+        if is_last:
+            return length
+        for place in range(max(self._place, length - _LONGEST_TAG + 1), length):
+            rest = self._unread[place:].lower()
+            if any(tag.startswith(rest) for tag in _PAIRS.values()):
+                return place
+        return length
+
     def _pass_on(self, end: int) -> None:
         """Make text of what is unread, up to a place."""
-        text = self._unread[:end]
+        text = self._unread[self._place : end]
         if not text:
             return
-        self._unread = self._unread[end:]
+        self._place = end
         self._last_character = text[-1]
         self._text.append(text)
         self._passed.append(text)
@@ -218,13 +244,3 @@ def separate_thoughts(reply: Completion) -> Completion:
         return reply
     thoughts, text = split_thoughts(reply.text, cut=reply.finish_reason == "length")
     return replace(reply, text=text, reasoning=thoughts)
-
-
-def _find_end(text: str) -> int:
-    """Find the end of the part of a text in which no tag begins that may go on after it."""
-    start = max(0, len(text) - _LONGEST_TAG + 1)
-    for place in range(start, len(text)):
-        rest = text[place:].lower()
-        if any(tag.startswith(rest) for tag in _PAIRS.values()):
-            return place
-    return len(text)

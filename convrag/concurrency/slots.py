@@ -15,7 +15,7 @@ nobody announced loses its place after a moment. So this is written by hand.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -37,13 +37,16 @@ class ComputeSlots:
         self._free = threading.Semaphore(count)
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Hold a slot during the block, except within `release_slot`."""
+    def hold(self) -> Iterator[Callable[[], None]]:
+        """Hold a slot during the block, except within `release_slot`.
+
+        Yields a function that gives the slot back, for another thread that counts this one as lost.
+        """
         slot = _Slot(self._free)
         token = _current.set(slot)
         slot.acquire()
         try:
-            yield
+            yield slot.release
         finally:
             _current.reset(token)
             slot.release()
@@ -55,14 +58,17 @@ class _Slot:
     def __init__(self, free: threading.Semaphore) -> None:
         self.thread = threading.get_ident()
         self._free = free
+        self._lock = threading.Lock()
         self._is_held = False
 
     def acquire(self) -> None:
         self._is_held = self._free.acquire(timeout=LONGEST_WAIT)
 
     def release(self) -> None:
-        if self._is_held:
+        with self._lock:
+            was_held = self._is_held
             self._is_held = False
+        if was_held:
             self._free.release()
 
 

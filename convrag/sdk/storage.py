@@ -15,7 +15,10 @@ from convrag.store.database import (
     is_damaged as is_damaged,
     switch_to_wal as switch_to_wal,
 )
-from convrag.store.files import describe_disk_error as describe_disk_error
+from convrag.store.files import (
+    DiskError as DiskError,
+    describe_disk_error as describe_disk_error,
+)
 from convrag.store.remember import answer_again as answer_again
 from convrag.store.store import BATCH as BATCH, FILE as FILE, get_store as get_store
 from convrag.store.usage_meter import (

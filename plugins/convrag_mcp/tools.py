@@ -1,5 +1,6 @@
 """Three tools over pipelines: search, ask, rewrite. A model reads their docstrings."""
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from convrag import (
     ConfigError,
@@ -19,7 +20,8 @@ from convrag import (
     UnknownName,
     __version__,
 )
-from convrag.sdk.data.transcript import list_sources
+from convrag.sdk.data.transcript import Source as CitedSource, list_sources
+from convrag.sdk.llm.streaming import replace_unusable
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.turns import Session, TurnOptions
 
@@ -31,11 +33,21 @@ INSTRUCTIONS = (
     "would be searched for."
 )
 
-Text = Annotated[str, Field(description="The question as the user asked it.", min_length=1)]
+Text = Annotated[
+    str,
+    Field(description="The question as the user asked it.", min_length=1),
+    AfterValidator(replace_unusable),
+]
 Count = Annotated[int, Field(description="How many passages to find.", ge=1, le=100)]
-Id = Annotated[str, Field(description="The conversation to go on with, by its id; empty for none.")]
+Id = Annotated[
+    str,
+    Field(description="The conversation to go on with, by its id; empty for none."),
+    AfterValidator(replace_unusable),
+]
 Domain = Annotated[
-    str, Field(description="The collection to search; needed only where there are several.")
+    str,
+    Field(description="The collection to search; needed only where there are several."),
+    AfterValidator(replace_unusable),
 ]
 
 
@@ -73,11 +85,16 @@ class Tools:
     """The tools of a server; `make_server` explains the arguments."""
 
     def __init__(
-        self, pipelines: Mapping[str, Pipeline], domain: str | None, take_turn: TakeTurn
+        self,
+        pipelines: Mapping[str, Pipeline],
+        domain: str | None,
+        take_turn: TakeTurn,
+        max_characters: int | None,
     ) -> None:
         self._pipelines = pipelines
         self._domain = domain
         self._take_turn = take_turn
+        self._max_characters = max_characters
         self._conversations = next(iter(pipelines.values())).conversations
 
     async def search(
@@ -91,7 +108,7 @@ class Tools:
             )
             return pipeline.answer(asked, TurnOptions(top_k=top_k, generate=False))
 
-        record = await self._run(find, conversation, domain)
+        record = await self._run(find, question, conversation, domain)
         passages = [
             _describe(number, hit.passage) for number, hit in enumerate(record.hits, start=1)
         ]
@@ -102,12 +119,14 @@ class Tools:
 
         Pass the reply's `conversation` to follow up on it.
         """
+        sources: list[CitedSource] = []
 
         def take_turn(pipeline: Pipeline, session: Session) -> TurnRecord:
-            return pipeline.turn(session.id, question)
+            record = pipeline.turn(session.id, question)
+            sources.extend(list_sources(self._conversations.records(session.id)))
+            return record
 
-        record = await self._run(take_turn, conversation, domain)
-        sources = list_sources(self._conversations.records(record.conversation_id))
+        record = await self._run(take_turn, question, conversation, domain)
         cited = [_describe(each.number, each.passage) for each in sources if each.cited]
         queries = [query.text for query in record.queries]
         return Reply(record.answer.text, cited, queries, record.conversation_id)
@@ -124,11 +143,15 @@ class Tools:
             queries = pipeline.rewrite(session.id, question).queries
             return TurnRecord(session.id, "", session.domain, 1, question, queries=queries)
 
-        record = await self._run(rewrite, conversation, domain)
+        record = await self._run(rewrite, question, conversation, domain)
         return [query.text for query in record.queries]
 
     async def _run(
-        self, work: Callable[[Pipeline, Session], TurnRecord], id: str, domain: str
+        self,
+        work: Callable[[Pipeline, Session], TurnRecord],
+        question: str,
+        id: str,
+        domain: str,
     ) -> TurnRecord:
         """Do the work in a conversation, which is stored once it has a turn.
 
@@ -136,13 +159,24 @@ class Tools:
             ToolError: the work failed; the message says why.
         """
         try:
-            name, session = self._find(id, domain)
+            self._check_length(question)
+            # In a thread: it reads a database
+            name, session = await asyncio.to_thread(self._find, id, domain)
             record = await self._take_turn(name, lambda: work(self._pipelines[name], session))
         except ConvragError as error:
             raise ToolError(redact(str(error))) from error
         if record.error:
             raise ToolError(redact(record.error))
         return record
+
+    def _check_length(self, question: str) -> None:
+        """Raise ConfigError if a question is too long."""
+        limit = self._max_characters
+        if limit is not None and len(question) > limit:
+            raise ConfigError(
+                f"question: {len(question)} characters are too many, the limit is {limit} "
+                "(task.max_characters)"
+            )
 
     def _find(self, id: str, domain: str) -> tuple[str, Session]:
         """Return a pipeline's name and a conversation, which may be new. Raises ConvragError."""
@@ -172,7 +206,10 @@ class Tools:
 
 
 def make_server(
-    pipelines: Mapping[str, Pipeline], domain: str | None, take_turn: TakeTurn
+    pipelines: Mapping[str, Pipeline],
+    domain: str | None,
+    take_turn: TakeTurn,
+    max_characters: int | None = None,
 ) -> MCPServer[Any]:
     """Make a server with the three tools.
 
@@ -180,8 +217,9 @@ def make_server(
         pipelines: the pipelines by name, the default first; they share their conversations.
         domain: the corpus for questions that name none.
         take_turn: takes a turn of the pipeline with a name, in a thread.
+        max_characters: the characters that a question may have; None for any number.
     """
-    tools = Tools(pipelines, domain, take_turn)
+    tools = Tools(pipelines, domain, take_turn, max_characters)
     server: MCPServer[Any] = MCPServer(
         "convrag", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )

@@ -108,3 +108,27 @@ def test_one_that_waits_without_saying_so_keeps_nobody_for_long(
     end.set()
     blocked.join()
     assert slots._free._value == 1
+
+
+def test_another_thread_gives_the_slot_of_one_that_hangs_back() -> None:
+    slots, end, held = ComputeSlots(1), threading.Event(), threading.Event()
+    release: list[Callable[[], None]] = []
+
+    def hang() -> None:
+        with slots.hold() as release_it:
+            release.append(release_it)
+            held.set()
+            end.wait(60)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    assert held.wait(60)
+    release[0]()
+    release[0]()  # a slot is given back once
+    assert slots._free.acquire(blocking=False)
+    assert not slots._free.acquire(blocking=False)
+    slots._free.release()
+    end.set()
+    thread.join(60)
+    assert slots._free.acquire(blocking=False)
+    assert not slots._free.acquire(blocking=False)

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from commands import LIBRARIES, StartedCommand
 from convrag import Conversations
 from convrag_web.server.app import make_app
+from convrag_web.server.connections import ConnectionLimits
 from convrag_web.server.guard import Access
 from convrag_web.server.served_model import ModelOptions
 from convrag_web.server.served_models import ServedModels, build_models
@@ -62,6 +63,7 @@ def serve(
     database: Path | str | None = None,
     headers: Mapping[str, str] | None = None,
     live: bool = False,
+    connections: ConnectionLimits | None = None,
 ) -> Iterator[RunningServer]:
     """Serve models during the block; `overrides` are those of all models, the store is in the
     folder.
@@ -86,7 +88,7 @@ def serve(
     try:
         if live:
             with (
-                _listen(app) as port,
+                _listen(app, connections) as port,
                 httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http,
             ):
                 http.headers.update(headers or {})
@@ -101,9 +103,9 @@ def serve(
 
 
 @contextmanager
-def _listen(app: ASGIApp) -> Iterator[int]:
+def _listen(app: ASGIApp, limits: ConnectionLimits | None) -> Iterator[int]:
     """Serve an application in a thread of its own, on a free port."""
-    server = TurnServer(app, grace=5.0)
+    server = TurnServer(app, grace=5.0, limits=limits)
     with bind_socket("127.0.0.1", 0) as bound:
         thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
         thread.start()

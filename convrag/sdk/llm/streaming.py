@@ -13,6 +13,11 @@ from convrag.concurrency.streaming import (
 from convrag.store.values import mend_surrogates as mend_surrogates
 
 
+def replace_unusable(text: str) -> str:
+    """Replace NUL, which PostgreSQL cannot store, and half a surrogate pair by U+FFFD."""
+    return mend_surrogates(text.replace("\0", "\ufffd"))
+
+
 @dataclass
 class HeldPieces:
     """Holds the pieces of a reply back while it may be something that is not shown.

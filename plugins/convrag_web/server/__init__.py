@@ -17,7 +17,7 @@ Models and turns:
 * `watching`: reading data sets again when their files change.
 * `turn_runner`: a limited number of turns at once.
 * `running_turn`: a turn in a thread, and its events.
-* `turn_threads`: the threads.
+* `turn_threads`: the threads, and those in which a stage hangs.
 * `conversation_turns`: stored conversations, and their turns, one at a time.
 * `shared_turns`: turns that go on when their client leaves.
 
@@ -29,6 +29,7 @@ OpenAI's protocol, below /v1:
 * `chores`: requests of chat programs that need no document.
 * `response_history`: the turns before a response.
 * `reply_form`, `completions`, `responses`: the replies, whole and as events.
+* `open_end`: what is held back of a streamed answer: a mark or code that is not complete.
 * `cited_reply`: the citations in replies, counted from 1, with annotations.
 * `source_links`: the addresses of passages' pages.
 * `source_page`: such a page.
@@ -44,6 +45,7 @@ Conversations, below /api:
 
 Common to all:
 
+* `connections`: limits of connections, before a request is looked at.
 * `guard`: who may ask: token, Host and Origin, size and time of a request.
 * `page_files`: the files of the chat page.
 * `health_api`, `server_metrics`: /healthz and /metrics; counts for Prometheus, and log lines.

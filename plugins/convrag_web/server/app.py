@@ -80,7 +80,11 @@ def _make_parts(
 ) -> ServerParts:
     metrics = ServerMetrics()
     runner = TurnRunner(
-        workers=options.workers, queue=options.queue, seconds=options.timeout, metrics=metrics
+        workers=options.workers,
+        queue=options.queue,
+        queue_seconds=options.queue_timeout,
+        seconds=options.timeout,
+        metrics=metrics,
     )
     return ServerParts(
         options=options,
@@ -106,7 +110,13 @@ def _make_plugin_apps(parts: ServerParts) -> list[Starlette]:
 
     pipelines = {name: model.pipeline for name, model in parts.models.items()}
     hook = plugins.load().manager.hook.convrag_serve_beside
-    return list(hook(pipelines=pipelines, domain=parts.options.domain, take_turn=take_turn))
+    applications = hook(
+        pipelines=pipelines,
+        domain=parts.options.domain,
+        take_turn=take_turn,
+        max_characters=parts.options.max_characters,
+    )
+    return list(applications)
 
 
 def _join_lifespans(apps: list[Starlette]) -> Callable[[FastAPI], object]:

@@ -1,7 +1,7 @@
 """An answer with the citations that OpenAI's clients get: counted from 1, with addresses."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -9,16 +9,9 @@ from convrag import Passage, TurnRecord
 from convrag.sdk.data.transcript import list_sources, name_passage
 from convrag.sdk.output.printable import escape_markdown
 from convrag.sdk.text.analysis import take_words
-from convrag.sdk.text.citations import find_citations
+from convrag.sdk.text.citations import find_citations, strip_gap
+from convrag_web.server.open_end import OpenEnd
 from convrag_web.server.source_links import is_web_address
-
-_CODE_OR_OPEN = re.compile(
-    # Code, which has no citations
-    r"```.*?```|`[^`\n]+`|``(?=[^`])"
-    # What is not complete at the end: code, a mark, the space before a mark
-    r"|(?P<open>```.*\Z|`+[^`\n]*\Z|[^\S\n]*(?:\[[\s\d,;]*)?\Z)",
-    re.DOTALL,
-)
 
 _LIST_HEADING = "\n\n**Sources**\n\n"
 LIST_START = f"{_LIST_HEADING}1. ["
@@ -26,6 +19,15 @@ LIST_START = f"{_LIST_HEADING}1. ["
 
 _FIRST_WORDS = 25
 """The number of words of a passage in the list of sources."""
+
+_MOST_REPEATED = 1000
+"""The number of annotations of marks that cite a source again; further ones have none."""
+
+_LONGEST_TITLE = 200
+"""The characters of a source's title."""
+
+SLICE = 65_536
+"""The characters of a long text that are worked on at a time, so that other threads may go on."""
 
 MakeLink = Callable[[str, str], str]
 """Makes the address of a passage's page from the name of its corpus and its id."""
@@ -47,16 +49,29 @@ class CitedReply:
         earlier: Sequence[TurnRecord] = (),
         listed: bool = False,
     ) -> None:
-        self.text = ""
         self.annotations: list[dict[str, Any]] = []
         """An annotation for each source and mark: first mentions by number, then the others."""
         self._link = link
         self._earlier = earlier
         self._listed = listed
-        self._held_back = ""
+        self._parts: list[str] = []
+        self._length = 0
+        self._open_end = OpenEnd()
         self._citable: Collection[int] | None = None
         self._numbers: dict[int, int] = {}
-        self._mentions: list[tuple[int, dict[str, int]]] = []
+        self._first_mentions: dict[int, dict[str, int]] = {}
+        self._repeated: list[tuple[int, dict[str, int]]] = []
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the reply is longer than what is worked on at a time."""
+        return self._length > SLICE
+
+    @property
+    def text(self) -> str:
+        """The reply until now, as far as it was sent."""
+        self._parts = ["".join(self._parts)]
+        return self._parts[0]
 
     def note_evidence(self, record: TurnRecord) -> None:
         """Note what may be cited, before the answer; other numbers are left out of marks."""
@@ -73,25 +88,12 @@ class CitedReply:
 
         The beginning of a mark, or of code, is held back until the rest has come.
         """
-        if self._link is None:
-            self.text += piece
-            return piece
-        self._held_back += piece
-        end = len(self._held_back) if last else _find_open_end(self._held_back)
-        complete = self._held_back[:end]
-        self._held_back = self._held_back[end:]
-        sent = len(self.text)
-        place = 0
-        for mark in find_citations(complete):
-            self.text += complete[place : mark.start]
-            place = mark.end
-            numbers = self._renumber(mark.numbers)
-            if numbers:
-                self._add_mark(numbers)
-            else:
-                self.text = self.text[:sent] + self.text[sent:].rstrip(" \t")
-        self.text += complete[place:]
-        return self.text[sent:]
+        first = len(self._parts)
+        for part in cut_text(piece):
+            self._append(part if self._link is None else self._open_end.add(part))
+        if last:
+            self._append(self._open_end.finish())
+        return "".join(self._parts[first:])
 
     def end(self, record: TurnRecord, answer: str = "") -> str:
         """Add the last piece, and return what can be sent: the rest, and the list of sources.
@@ -111,8 +113,30 @@ class CitedReply:
             _format_source(number, described[number], sources[number].text) for number in described
         ]
         source_list = _LIST_HEADING + "\n".join(lines)
-        self.text += source_list
+        self._append_part(source_list)
         return rest + source_list
+
+    def _append(self, text: str) -> None:
+        """Append a text whose marks and code are complete, with other numbers in its marks."""
+        if self._link is None:
+            self._append_part(text)
+            return
+        place = 0
+        for mark in find_citations(text):
+            before = text[place : mark.start]
+            place = mark.end
+            numbers = self._renumber(mark.numbers)
+            if numbers:
+                self._append_part(before)
+                self._append_mark(numbers)
+            else:
+                self._append_part(strip_gap(before))
+        self._append_part(text[place:])
+
+    def _append_part(self, text: str) -> None:
+        if text:
+            self._parts.append(text)
+            self._length += len(text)
 
     def _renumber(self, numbers: Iterable[int]) -> list[int]:
         """Return a mark's numbers as the client sees them, without those of no evidence."""
@@ -121,11 +145,15 @@ class CitedReply:
             known = {number: None for number in known if number in self._citable}
         return [self._numbers.setdefault(number, len(self._numbers) + 1) for number in known]
 
-    def _add_mark(self, numbers: Sequence[int]) -> None:
-        start = len(self.text)
-        self.text += f"[{', '.join(map(str, numbers))}]"
-        place = {"start_index": start, "end_index": len(self.text)}
-        self._mentions += [(number, place) for number in numbers]
+    def _append_mark(self, numbers: Sequence[int]) -> None:
+        start = self._length
+        self._append_part(f"[{', '.join(map(str, numbers))}]")
+        place = {"start_index": start, "end_index": self._length}
+        for number in numbers:
+            if number not in self._first_mentions:
+                self._first_mentions[number] = place
+            elif len(self._repeated) < _MOST_REPEATED:
+                self._repeated.append((number, place))
 
     def _find_sources(self, record: TurnRecord) -> dict[int, Passage]:
         """Return number -> passage, of those that the answer mentions."""
@@ -138,35 +166,29 @@ class CitedReply:
 
     def _annotate(self, sources: dict[int, Passage], domain: str) -> dict[int, dict[str, Any]]:
         """Make the annotations, and return number -> description of each mentioned source."""
-        first: list[tuple[int, dict[str, int]]] = []
-        others: list[tuple[int, dict[str, int]]] = []
-        described: dict[int, dict[str, Any]] = {}
-        for number, place in self._mentions:
-            if number not in sources:
-                continue
-            if number in described:
-                others.append((number, place))
-            else:
-                first.append((number, place))
-                described[number] = self._describe(sources[number], domain)
-        self.annotations = [described[number] | place for number, place in [*first, *others]]
-        return dict(sorted(described.items()))
+        described = {
+            number: self._describe(sources[number], domain)
+            for number in sorted(self._first_mentions)
+            if number in sources
+        }
+        first = [(number, self._first_mentions[number]) for number in described]
+        repeated = [(number, place) for number, place in self._repeated if number in described]
+        self.annotations = [described[number] | place for number, place in [*first, *repeated]]
+        return described
 
     def _describe(self, passage: Passage, domain: str) -> dict[str, Any]:
         urn = f"urn:convrag:passage:{quote(passage.id, safe='', errors='replace')}"
         url = self._link(domain, passage.id) if self._link else urn
-        described = {"title": name_passage(passage), "url": url, "urn": urn}
+        described = {"title": name_passage(passage)[:_LONGEST_TITLE], "url": url, "urn": urn}
         if is_web_address(passage.url):
             described["source_url"] = passage.url
         return described
 
 
-def _find_open_end(text: str) -> int:
-    """Return where code or a mark begins at the end of a text that is not complete yet."""
-    for match in _CODE_OR_OPEN.finditer(text):
-        if match["open"] is not None:
-            return match.start()
-    return len(text)
+def cut_text(text: str) -> Iterator[str]:
+    """Cut a text into parts of at most `SLICE` characters."""
+    for start in range(0, len(text), SLICE):
+        yield text[start : start + SLICE]
 
 
 def _format_source(number: int, described: dict[str, Any], text: str) -> str:

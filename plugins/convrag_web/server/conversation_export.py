@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from convrag import TurnRecord
 from convrag.sdk.data.transcript import format_transcript
-from convrag_web.server.json_reply import JsonReply
+from convrag_web.server.json_reply import JsonReply, JsonText, format_with_records
 
 
 def format_export(
@@ -25,8 +25,7 @@ def format_export(
     disposition = f'attachment; filename="{_name_file(conversation["id"])}.{suffix}"'
     headers = {"Content-Disposition": disposition}
     if format == "json":
-        whole = {**conversation, "records": [record.to_dict() for record in records]}
-        return JsonReply(whole, headers=headers)
+        return JsonReply(JsonText(format_with_records(conversation, records)), headers=headers)
     text = format_transcript(conversation["title"] or conversation["id"], records)
     return Response(
         text.encode("utf-8", "replace"), media_type="text/markdown; charset=utf-8", headers=headers

@@ -137,7 +137,7 @@ class ConversationTurns:
     async def suggest(self, id: str) -> list[str]:
         """Suggest questions to ask next; none before the first turn.
 
-        The call of the llm ends when the client leaves.
+        The call of the llm ends when the client leaves, and after the time that a turn may take.
         """
 
         def ask_llm(_: object) -> list[str]:
@@ -145,10 +145,16 @@ class ConversationTurns:
             last = self.conversations.find_record(id, 0)
             return [] if last is None else model.suggest(last)
 
+        suggesting = Stream[None, list[str]](ask_llm)
         async with self._suggestion_slots:
-            suggesting = Stream[None, list[str]](ask_llm)
-            async for _ in suggesting:
-                pass
+            try:
+                async with asyncio.timeout(self._runner.seconds):
+                    async for _ in suggesting:
+                        pass
+            except TimeoutError:
+                self._runner.lost.add(suggesting)
+                message = "the suggestions took too long (task.timeout)"
+                raise RequestError(504, message, code="turn_timeout") from None
         return suggesting.record
 
     @asynccontextmanager

@@ -1,7 +1,7 @@
 """The API below /api: conversations that are stored."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,6 +13,7 @@ from convrag.sdk.data.rows import RecordRow
 from convrag.sdk.tasks.turns import ConversationInfo, StageFinished, StageNotice, Stages
 from convrag.sdk.text.support import find_unsupported
 from convrag_web.server import conversation_schemas as schemas
+from convrag_web.server.cited_reply import cut_text
 from convrag_web.server.conversation_export import format_export
 from convrag_web.server.conversation_turns import ConversationTurns
 from convrag_web.server.document_view import find_passage, get_document_id, show_document
@@ -24,10 +25,19 @@ from convrag_web.server.feedback import (
     find_thumbs,
     format_feedback,
 )
-from convrag_web.server.json_reply import JsonReply
+from convrag_web.server.json_reply import (
+    LONG,
+    JsonReply,
+    JsonText,
+    format_json_text,
+    format_long_json,
+    format_record,
+    format_with_records,
+    is_long,
+)
 from convrag_web.server.original_file import make_original_address
 from convrag_web.server.request_texts import check_length
-from convrag_web.server.running_turn import RunningTurn
+from convrag_web.server.running_turn import Event, RunningTurn
 from convrag_web.server.server_parts import Parts, ServerParts
 from convrag_web.server.sse import EVENTS, PING, TurnStream, format_event, start_stream
 
@@ -124,7 +134,8 @@ def show_turn(
     parts: Parts, conversation_id: schemas.ConversationId, number: schemas.TurnNumber
 ) -> Response:
     """Show the record of a turn."""
-    return JsonReply(parts.turns.find_record(conversation_id, number).to_dict())
+    record = parts.turns.find_record(conversation_id, number)
+    return JsonReply(JsonText(format_record(record)))
 
 
 @router.get(_CONVERSATION + "/turns/{number}/support", response_model=schemas.Support)
@@ -204,11 +215,10 @@ def show_conversation(parts: Parts, conversation_id: schemas.ConversationId) -> 
     records = parts.conversations.records(conversation_id)
     whole = {
         **describe(session.describe(), parts.turns),
-        "records": [record.to_dict() for record in records],
         "in_progress": turn.question if turn else None,
         "helpful": find_thumbs(parts.conversations, conversation_id, records),
     }
-    return JsonReply(whole)
+    return JsonReply(JsonText(format_with_records(whole, records)))
 
 
 @router.delete(_CONVERSATION, status_code=204)
@@ -251,27 +261,45 @@ async def _stream_shared(
 async def _format_events(starting: Awaitable[RunningTurn]) -> AsyncIterator[bytes]:
     """Yield the events of a turn, formatted; those that are due together come together."""
     turn = await starting
-    sent_fields: dict[str, Any] = {}
+    formatter = _EventFormatter()
     async for events in turn.batches():
-        formatted = []
-        for event in events:
-            if isinstance(event, str):
-                formatted.append(format_event({"text": event}, "piece"))
-            elif isinstance(event, TurnRecord):
-                formatted.append(format_event(event.to_dict(), "record"))
-            elif isinstance(event, StageNotice):
-                formatted.append(format_event(event._asdict(), "notice"))
-            elif event.stage != _LAST_STAGE:  # the record follows
-                formatted.append(_format_stage(event, sent_fields))
-                sent_fields = event.record.to_dict()
-        yield b"".join(formatted) or PING
+        if all(isinstance(event, str) and len(event) <= LONG for event in events):
+            yield formatter.format(events) or PING
+        else:  # the event loop has other turns
+            yield await asyncio.to_thread(formatter.format, events)
 
 
-def _format_stage(event: StageFinished, sent_fields: dict[str, Any]) -> bytes:
-    """Format the end of a stage, with the fields of the record that differ from those sent."""
-    changed = {
-        name: value
-        for name, value in event.record.to_dict().items()
-        if name not in sent_fields or sent_fields[name] != value
-    }
-    return format_event({"stage": event.stage, "record": changed}, "stage")
+class _EventFormatter:
+    """Formats the events of a turn."""
+
+    def __init__(self) -> None:
+        self._sent_fields: dict[str, Any] = {}
+
+    def format(self, events: Sequence[Event]) -> bytes:
+        """Format events that are due together."""
+        return b"".join(part for event in events for part in self._format(event))
+
+    def _format(self, event: Event) -> Iterator[bytes]:
+        match event:
+            case str():
+                for part in cut_text(event):
+                    yield format_event({"text": part}, "piece")
+            case TurnRecord():
+                yield format_event(JsonText(format_record(event)), "record")
+            case StageNotice():
+                yield format_event(event._asdict(), "notice")
+            case _ if event.stage != _LAST_STAGE:  # the record follows
+                yield self._format_stage(event)
+
+    def _format_stage(self, event: StageFinished) -> bytes:
+        """Format the end of a stage, with the fields that differ from those sent."""
+        fields = event.record.to_dict()
+        changed = {
+            name: value
+            for name, value in fields.items()
+            if name not in self._sent_fields or self._sent_fields[name] != value
+        }
+        self._sent_fields = fields
+        data = {"stage": event.stage, "record": changed}
+        text = format_long_json(data) if is_long(event.record) else format_json_text(data)
+        return format_event(JsonText(text), "stage")

@@ -14,6 +14,7 @@ from starlette.routing import Match, Mount
 from convrag import ConfigError, ConvragError
 from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
 from convrag.sdk.secrets import redact
+from convrag.sdk.storage import DiskError, StoreUnusable
 from convrag_web.server.json_reply import JsonReply
 
 log = logging.getLogger("convrag.serve")
@@ -44,6 +45,10 @@ _RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which OpenAI's clients repeat a request, unless told not to."""
 
 
+_LONGEST_MESSAGE = 4000
+"""The characters of an error's message."""
+
+
 class RequestError(ConvragError):
     """An error with the reply that a client gets.
 
@@ -71,7 +76,7 @@ class RequestError(ConvragError):
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.message = redact(message)
+        self.message = _shorten(redact(_shorten(message, 2 * _LONGEST_MESSAGE)))
         self.type = type or ("invalid_request_error" if status < 500 else "server_error")
         self.param = param
         self.code = code
@@ -97,6 +102,10 @@ class RequestError(ConvragError):
         return JsonReply(self.to_dict(), status_code=self.status, headers=self.headers)
 
 
+def _shorten(message: str, most: int = _LONGEST_MESSAGE) -> str:
+    return message if len(message) <= most else f"{message[:most]} ..."
+
+
 def describe_failure(error: BaseException) -> RequestError:
     """Return the error for the client when a turn or a request has raised another one.
 
@@ -105,6 +114,9 @@ def describe_failure(error: BaseException) -> RequestError:
     match error:
         case RequestError():
             return error
+        case StoreUnusable() | DiskError():  # kinds of RunStopped
+            log.error("%s", error)
+            return RequestError(503, str(error), code="unavailable")
         case RunStopped():
             return RequestError(429, str(error), type="insufficient_quota", code="run_stopped")
         case OtherConfiguration():

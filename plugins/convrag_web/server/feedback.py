@@ -35,7 +35,7 @@ class Feedback(BaseModel):
     helpful: StrictBool
     answer: Text = Field("", description="what the answer should have been")
     wrong: list[str] = Field(
-        [], description="ids of found passages that do not belong to the question"
+        [], fail_fast=True, description="ids of found passages that do not belong to the question"
     )
     comment: Text = ""
     annotator: FilledText = Field(USER, max_length=200, description="the name of the annotator")

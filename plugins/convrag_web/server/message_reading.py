@@ -1,6 +1,5 @@
 """Reads the messages of OpenAI's protocol as a question with its history."""
 
-import re
 from collections.abc import Sequence
 from typing import TypeGuard
 
@@ -21,10 +20,10 @@ _ROLES: dict[str, Role] = {
 }
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
-_OPEN_WEBUI_FILES = re.compile(
-    r"### Task:\n(?:(?!<chat_history>).)*<context>.*</context>\s*", re.DOTALL
-)
-"""The files that Open WebUI puts before a question."""
+_OPEN_WEBUI_TASK = "### Task:\n"
+_OPEN_WEBUI_CHAT = "<chat_history>"
+_FILES_START = "<context>"
+_FILES_END = "</context>"
 
 _REFUSED = (
     "cannot be read beside the documents of the server; task.attachments=ignore lets it read past "
@@ -76,18 +75,30 @@ def _read_content(message: ChatMessage, limits: MessageLimits, param: str) -> st
         if refuses_files:
             _check_parts(content, param)
         content = "\n\n".join(part.text for part in content if part.type in _TEXT_TYPES)
-    files = _OPEN_WEBUI_FILES.match(content) if is_question else None
-    if files:
+    files_end = _find_files_end(content) if is_question else 0
+    if files_end:
         if refuses_files:
             message_text = f"{param}: files {_REFUSED}"
             raise RequestError(400, message_text, param=param, code="unsupported_parameter")
-        content = content[files.end() :]
+        content = content[files_end:].lstrip()
     if message.role == "assistant":  # a client may have been streamed thoughts, and kept them
         _, content = split_thoughts(content)
     check_length(content, param, limits.max_characters)
     if is_question and not content.strip():
         raise RequestError(400, f"{param}: it must be a text that is not empty", param=param)
     return content
+
+
+def _find_files_end(text: str) -> int:
+    """Return where the files end that Open WebUI puts before a question; 0 if there are none."""
+    if not text.startswith(_OPEN_WEBUI_TASK):
+        return 0
+    start = text.find(_FILES_START)
+    chat = text.find(_OPEN_WEBUI_CHAT)
+    if start < 0 or 0 <= chat < start:
+        return 0
+    end = text.rfind(_FILES_END, start + len(_FILES_START))
+    return end + len(_FILES_END) if end >= 0 else 0
 
 
 def _check_parts(parts: Sequence[ContentPart], param: str) -> None:
@@ -135,19 +146,21 @@ def pair_messages(messages: Sequence[Message]) -> list[tuple[str, str]]:
     Raises:
         RequestError: the last message is not a user's.
     """
-    pairs: list[tuple[str, str]] = []
+    questions: list[str] = []
+    answers: list[list[str]] = []
     last_role = ""
     for message in messages:
         if message.role != "system":
             last_role = message.role
         if message.role == "user":
-            pairs.append((message.content, ""))
-        elif message.role == "assistant" and pairs:
-            question, answer = pairs[-1]
-            further = message.content.partition(LIST_START)[0]
-            parts = [part for part in (answer, further) if part]
-            pairs[-1] = (question, "\n\n".join(parts))
+            questions.append(message.content)
+            answers.append([])
+        elif message.role == "assistant" and questions:
+            text = message.content.partition(LIST_START)[0]
+            if text:
+                answers[-1].append(text)
     if last_role != "user":
         text = "messages: the last message must be the user's, with the question"
         raise RequestError(400, text, param="messages")
-    return pairs
+    joined = ["\n\n".join(parts) for parts in answers]
+    return list(zip(questions, joined, strict=True))

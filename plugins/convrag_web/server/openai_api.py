@@ -14,12 +14,25 @@ from starlette.responses import Response
 from convrag import Message, TurnRecord
 from convrag.sdk.tasks.turns import StageFinished, to_turn
 from convrag_web.server.chores import answer_chore
-from convrag_web.server.cited_reply import CitedReply
+from convrag_web.server.cited_reply import CitedReply, cut_text
 from convrag_web.server.completions import CompletionForm
 from convrag_web.server.errors import ERRORS, RequestError
-from convrag_web.server.json_reply import JsonReply
+from convrag_web.server.json_reply import (
+    LONG,
+    JsonReply,
+    JsonText,
+    format_json_text,
+    format_long_json,
+    is_long,
+)
 from convrag_web.server.message_reading import make_question, pair_messages, read_messages
-from convrag_web.server.openai_requests import CompletionRequest, ModelRequest, ResponseRequest
+from convrag_web.server.openai_requests import (
+    ChatMessage,
+    CompletionRequest,
+    ModelRequest,
+    OtherItem,
+    ResponseRequest,
+)
 from convrag_web.server.reply_form import Json, ReplyForm
 from convrag_web.server.response_history import (
     ResponseHistory,
@@ -55,7 +68,7 @@ async def show_model(parts: Parts, model: str) -> Response:
 async def complete(parts: Parts, request: CompletionRequest, http: Request) -> Response:
     """Answer the last message. With `stream` the reply is a stream of chunks, as events."""
     request.model = request.model or parts.models.default_name
-    messages = read_messages(request.messages, parts.options)
+    messages = await _read_messages(parts, http, request.messages, "messages")
     id = _make_id()
     form = CompletionForm(id, request)
     return await _answer_unstored(parts, request, http, id, messages, form, ResponseHistory())
@@ -69,7 +82,7 @@ async def respond(parts: Parts, request: ResponseRequest, http: Request) -> Resp
     """
     request.model = request.model or parts.models.default_name
     model, without_search = parts.models.choose(request.model)
-    messages = read_messages(request.list_messages(), parts.options, param="input")
+    messages = await _read_messages(parts, http, request.list_messages(), "input")
     history = await _find_history(parts, request, without_search)
     is_chore = answer_chore(messages) is not None
     if without_search or request.store is False or is_chore:
@@ -84,6 +97,16 @@ async def respond(parts: Parts, request: ResponseRequest, http: Request) -> Resp
     reply = _make_cited_reply(parts, model, http, history)
     turn = await parts.turns.ask(id, question, None, number)
     return await _send(turn, form, reply, bool(request.stream))
+
+
+async def _read_messages(
+    parts: ServerParts, http: Request, messages: Sequence[ChatMessage | OtherItem], param: str
+) -> list[Message]:
+    """Read the messages of a request; long ones outside the event loop."""
+    length = int(http.headers.get("content-length", LONG))
+    if length < LONG:
+        return read_messages(messages, parts.options, param)
+    return await to_thread(read_messages, messages, parts.options, param)
 
 
 def _make_id() -> str:
@@ -152,8 +175,14 @@ async def _send(turn: RunningTurn, form: ReplyForm, reply: CitedReply, stream: b
         return await start_stream(turn, format_events(turn, form, reply), form.error_name)
     record = await turn.finish()
     check_answered(record)
+    return await to_thread(_format_whole, form, reply, record)
+
+
+def _format_whole(form: ReplyForm, reply: CitedReply, record: TurnRecord) -> JsonReply:
+    """Format the reply to a turn at once."""
     reply.end(record, record.answer.text)
-    return JsonReply(form.format_whole(reply, record))
+    whole = form.format_whole(reply, record)
+    return JsonReply(JsonText(format_long_json(whole)) if is_long(record) else whole)
 
 
 async def format_events(
@@ -166,18 +195,26 @@ async def format_events(
     """
     formatter = _EventFormatter(form, reply)
     async for events in turn.batches():
-        for event in events:
-            formatter.add(event)
-            if isinstance(event, TurnRecord) and event.error:
-                if formatter.has_events:
-                    yield formatter.take()
-                check_answered(event)
-        if formatter.has_events:
-            yield formatter.take()
-        elif not events:
+        if _takes_long(events):  # the event loop has other turns
+            chunks = await to_thread(formatter.format, events)
+        else:
+            chunks = formatter.format(events)
+        for chunk in chunks:
+            yield chunk
+        if events and isinstance(events[-1], TurnRecord):
+            check_answered(events[-1])
+        if not chunks and not events:
             yield PING
     if form.ending:
         yield form.ending
+
+
+def _takes_long(events: Sequence[Event]) -> bool:
+    """Return whether formatting events takes long: long pieces, and the end of a reply."""
+    return any(
+        isinstance(event, TurnRecord) or (isinstance(event, str) and len(event) > LONG)
+        for event in events
+    )
 
 
 class _EventFormatter:
@@ -194,13 +231,25 @@ class _EventFormatter:
         self._begun = False
         self._formatted: list[Json] = []
 
-    @property
-    def has_events(self) -> bool:
-        """Whether there is anything to take."""
-        return bool(self._formatted)
+    def format(self, events: Sequence[Event]) -> list[bytes]:
+        """Format events, long ones each for itself. The record of a failed turn adds nothing."""
+        for event in events:
+            self._add(event)
+        chunks: list[bytes] = []
+        short: list[bytes] = []
+        for each in self._formatted:
+            text = format_long_json(each) if self._reply.is_long else format_json_text(each)
+            formatted = format_event(JsonText(text), each.get("type", ""))
+            short.append(formatted)
+            if len(formatted) > LONG:
+                chunks.append(b"".join(short))
+                short = []
+        self._formatted = []
+        if short:
+            chunks.append(b"".join(short))
+        return chunks
 
-    def add(self, event: Event) -> None:
-        """Add an event. The record of a turn that failed adds nothing."""
+    def _add(self, event: Event) -> None:
         match event:
             case StageFinished():
                 self._reply.note_evidence(event.record)
@@ -212,20 +261,13 @@ class _EventFormatter:
                 self._add_piece(self._reply.end(event))
                 self._formatted += self._form.list_last(self._reply, event)
 
-    def take(self) -> bytes:
-        """Return what was added since the last call."""
-        formatted = b"".join(format_event(each, each.get("type", "")) for each in self._formatted)
-        self._formatted = []
-        return formatted
-
     def _begin(self) -> None:
         if not self._begun:
             self._begun = True
             self._formatted += self._form.list_first()
 
     def _add_piece(self, text: str) -> None:
-        if text:
-            self._formatted.append(self._form.format_piece(text))
+        self._formatted += [self._form.format_piece(part) for part in cut_text(text)]
 
 
 def check_answered(record: TurnRecord) -> None:

@@ -6,6 +6,9 @@ from pydantic import BaseModel, Field
 
 from convrag_web.server.request_texts import FilledText, Text
 
+STOP: Any = Field(fail_fast=True)
+"""A list is invalid at its first invalid item: a description of each would take seconds."""
+
 
 class ContentPart(BaseModel):
     """A part of a message's content: a text, or an image, a sound or a file."""
@@ -22,7 +25,7 @@ class ChatMessage(BaseModel):
     """
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: Text | list[ContentPart] | None = None
+    content: Text | Annotated[list[ContentPart], STOP] | None = None
     tool_calls: list[Any] | None = None
     function_call: Any = None
 
@@ -57,7 +60,7 @@ class CompletionRequest(ModelRequest):
     The messages are the whole history.
     """
 
-    messages: Annotated[list[ChatMessage], Field(min_length=1)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, fail_fast=True)]
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = 1
     tools: list[Any] | None = Field(None, description="accepted; none is ever called")
@@ -66,7 +69,7 @@ class CompletionRequest(ModelRequest):
     logprobs: Literal[False] | None = None
     top_logprobs: Literal[0] | None = None
     audio: None = None
-    modalities: list[Literal["text"]] | None = None
+    modalities: Annotated[list[Literal["text"]], STOP] | None = None
 
 
 class FunctionTool(BaseModel):
@@ -93,7 +96,9 @@ class ResponseRequest(ModelRequest):
     It may continue an earlier response.
     """
 
-    input: FilledText | Annotated[list[ChatMessage | OtherItem], Field(min_length=1)]
+    input: (
+        FilledText | Annotated[list[ChatMessage | OtherItem], Field(min_length=1, fail_fast=True)]
+    )
     instructions: Text | None = Field(
         None, description="without effect, except with a model without search"
     )
@@ -103,7 +108,9 @@ class ResponseRequest(ModelRequest):
     store: bool | None = Field(
         True, description="whether the conversation is stored, as on the page"
     )
-    tools: list[FunctionTool] | None = Field(None, description="accepted; none is ever called")
+    tools: Annotated[list[FunctionTool], STOP] | None = Field(
+        None, description="accepted; none is ever called"
+    )
     text: AnswerText | None = None
     background: Literal[False] | None = None
     conversation: None = None

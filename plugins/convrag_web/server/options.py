@@ -17,6 +17,7 @@ class ServerOptions(MessageLimits, Protocol):
     domain: str | None
     workers: int
     queue: int
+    queue_timeout: float
     timeout: float
     sources: Literal["annotations", "text"]
     public_url: str

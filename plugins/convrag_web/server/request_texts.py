@@ -4,13 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from convrag.sdk.llm.streaming import mend_surrogates
+from convrag.sdk.llm.streaming import replace_unusable
 from convrag_web.server.errors import RequestError
-
-
-def _replace_unusable(text: str) -> str:
-    """Replace NUL, which PostgreSQL cannot store, and half a surrogate pair by U+FFFD."""
-    return mend_surrogates(text.replace("\0", "\ufffd"))
 
 
 def _require_text(text: str) -> str:
@@ -19,7 +14,7 @@ def _require_text(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_replace_unusable)]
+Text = Annotated[str, AfterValidator(replace_unusable)]
 """Any text."""
 
 FilledText = Annotated[Text, AfterValidator(_require_text), Field(min_length=1, pattern=r"\S")]

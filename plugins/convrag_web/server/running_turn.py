@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -13,16 +15,25 @@ from convrag import TurnRecord
 from convrag.sdk.cancellation import Cancelled, ComputeSlots
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.llm.streaming import Stream
+from convrag.sdk.storage import DiskError, StoreUnusable
 from convrag.sdk.tasks.turns import StageFinished, StageNotice
 from convrag_web.server.errors import RequestError
 from convrag_web.server.server_metrics import Outcome
-from convrag_web.server.turn_threads import TurnThreads
+from convrag_web.server.turn_threads import TurnThreads, find_place
+
+log = logging.getLogger("convrag.serve")
 
 SILENCE_SECONDS = 15.0
 """Seconds without an event after which an empty batch comes: proxies close silent connections."""
 
 TOGETHER_SECONDS = 0.025
 """Turns whose events fall due within this time wake the event loop together, which is cheaper."""
+
+LOST_SECONDS = 1.0
+"""Seconds after its timeout at which a turn that has not ended is given up, and its thread lost."""
+
+EVENTS_AT_ONCE = 2000
+"""The number of events that the event loop takes from a turn before it looks at others."""
 
 _compute_slots = ComputeSlots(2)  # while one reads or writes files, the other computes
 
@@ -45,8 +56,8 @@ class RunningTurn:
         threads: one of them takes the turn.
         work: takes the turn.
         seconds: the time that the turn may take.
-        on_end: is called in the event loop when the thread has ended, with the outcome and the
-            record if there is one.
+        on_end: is called in the event loop, once, when the thread has ended, with the outcome and
+            the record if there is one; or when it has not ended after the timeout.
         pace: returns the seconds to wait from one batch of events to the next.
     """
 
@@ -59,17 +70,23 @@ class RunningTurn:
         pace: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._on_end = on_end
+        self._lost = threads.lost
         self._pace = pace
         self._loop = asyncio.get_running_loop()
         self._has_events = asyncio.Event()
         self._notice_scheduled = False
         self._holding = False  # events wait for their pace; the loop then looks by itself
         self._ended = False
-        self._deadline = time.monotonic() + seconds
         self._timed_out = False
+        self._is_lost = False
+        self._thread = 0
+        self._release_slot: Callable[[], None] = lambda: None
+        self._alarm = self._loop.call_later(seconds, self._end_at_timeout)
 
         def take_turn(tell: Tell) -> TurnRecord:
-            with _compute_slots.hold():
+            self._thread = threading.get_ident()
+            with _compute_slots.hold() as release_slot:
+                self._release_slot = release_slot
                 return work(tell)
 
         self._stream = Stream[str | StageFinished | StageNotice, TurnRecord](take_turn)
@@ -94,7 +111,10 @@ class RunningTurn:
                 continue
             ended = self._ended  # before the events: none comes after the end
             events = self._take_events()
-            if not ended:
+            ended = ended and not self._stream.events
+            if self._stream.events:
+                await asyncio.sleep(0)  # others are due
+            elif not ended:
                 self._hold_events()
             elif self._stream.error is None:
                 events.append(self._stream.record)
@@ -120,13 +140,15 @@ class RunningTurn:
 
     def _raise_error(self) -> None:
         if isinstance(self._stream.error, Cancelled):
+            if self._timed_out:
+                raise _describe_timeout()
             raise RequestError(503, "the turn was cancelled: the server ends", code="cancelled")
         if self._stream.error is not None:
             raise self._stream.error
 
     def _take_events(self) -> list[Event]:
         waiting = self._stream.events
-        taken = [waiting.popleft() for _ in range(len(waiting))]
+        taken = [waiting.popleft() for _ in range(min(len(waiting), EVENTS_AT_ONCE))]
         events: list[Event] = []
         for kind, group in groupby(taken, type):
             neighbours = list(group)
@@ -163,19 +185,15 @@ class RunningTurn:
         Raises:
             RequestError: the turn took too long.
         """
-        until = min(self._deadline, time.monotonic() + SILENCE_SECONDS)
-        while not self._is_ready:
+        until = time.monotonic() + SILENCE_SECONDS
+        while not self._is_ready and not self._timed_out:
             left = until - time.monotonic()
             if left <= 0:
-                break
+                return False
             await self._sleep(left)
-        if self._is_ready:
-            return True
-        if until < self._deadline:
-            return False
-        self._timed_out = True
-        self.cancel()
-        raise RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout")
+        if self._timed_out and not self._ended:
+            raise _describe_timeout()
+        return True
 
     async def _sleep(self, seconds: float) -> None:
         """Wait for a wake-up, at most so many seconds."""
@@ -202,10 +220,33 @@ class RunningTurn:
         self._has_events.set()
 
     def _end(self) -> None:
+        self._alarm.cancel()
         self._ended = True
         self._has_events.set()
+        if self._is_lost:
+            log.warning("a turn that had hung has ended; %d threads hang", self._lost.count)
+            return
         record = self._stream.record if self._stream.error is None else None
         self._on_end(self._find_outcome(), record)
+
+    def _end_at_timeout(self) -> None:
+        """End the turn, since it took too long."""
+        self._timed_out = True
+        self.cancel()
+        self._has_events.set()
+        self._alarm = self._loop.call_later(LOST_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        """Let other turns have the place of this one: its stage hangs, and nothing can end it."""
+        self._is_lost = True
+        self._lost.add(self._stream)
+        log.error(
+            "a turn goes on after its timeout (task.timeout), in %s; %d threads hang",
+            find_place(self._thread),
+            self._lost.count,
+        )
+        self._release_slot()
+        self._on_end("timeout", None)
 
     def _find_outcome(self) -> Outcome:
         match self._stream.error:
@@ -215,6 +256,8 @@ class RunningTurn:
                 return "timeout" if self._timed_out else "cancelled"
             case RequestError() | OtherConfiguration():
                 return "refused"
+            case StoreUnusable() | DiskError():
+                return "error"
             case RunStopped():
                 return "stopped"
             case _:
@@ -223,3 +266,7 @@ class RunningTurn:
     def _call_in_loop(self, call: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed: the server has ended
             self._loop.call_soon_threadsafe(call)
+
+
+def _describe_timeout() -> RequestError:
+    return RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout")

@@ -22,7 +22,7 @@ _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
 
 class ServerMetrics:
-    """The counters of one server. `TurnRunner` sets the two gauges."""
+    """The counters of one server. `TurnRunner` sets the gauges."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
@@ -48,6 +48,9 @@ class ServerMetrics:
         )
         self.in_progress = Gauge(
             "convrag_turns_in_progress", "Turns in progress.", registry=registry
+        )
+        self.lost_threads = Gauge(
+            "convrag_lost_threads", "Turns that hang after their timeout.", registry=registry
         )
 
     def count_turn(

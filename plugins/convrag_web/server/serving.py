@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 from threading import current_thread, main_thread
 from types import FrameType
@@ -19,12 +20,22 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from convrag import ConfigError
 from convrag.sdk.output.console import make_console
+from convrag_web.server.connections import (
+    BoundedProtocol,
+    ConnectionLimits,
+    choose_limits,
+    close_stale_connections,
+    raise_file_limit,
+)
 
 BACKLOG = 2048
 """The number of connections that may wait to be accepted."""
 
 KEEP_ALIVE_SECONDS = 65
 """The time that an idle connection is kept open; more than the minute of most proxies."""
+
+TICKS_PER_SECOND = 10
+"""The number of times that uvicorn calls `on_tick` in a second."""
 
 SECOND_SIGNAL_SECONDS = 0.3
 """Signals closer together than this are one: a terminal and a wrapper (make) both send Ctrl-C."""
@@ -72,12 +83,16 @@ class TurnServer(uvicorn.Server):
     Args:
         app: the application.
         grace: the seconds that turns in progress have to finish.
+        limits: the limits of connections; by default those that the limit of open files allows.
     """
 
-    def __init__(self, app: ASGIApp, *, grace: float) -> None:
+    def __init__(
+        self, app: ASGIApp, *, grace: float, limits: ConnectionLimits | None = None
+    ) -> None:
+        self._limits = limits or choose_limits(raise_file_limit())
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=partial(BoundedProtocol, self._limits),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -91,6 +106,14 @@ class TurnServer(uvicorn.Server):
         )
         super().__init__(config)
         self._first_signal: float | None = None
+
+    async def on_tick(self, counter: int) -> bool:
+        """Do what is due ten times a second; return whether to end."""
+        if counter % TICKS_PER_SECOND == 0:
+            connections = self.server_state.connections
+            close_stale_connections(connections, self._limits, time.monotonic())
+        ends: bool = await super().on_tick(counter)
+        return ends
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from convrag_web.server.errors import describe_failure
-from convrag_web.server.json_reply import format_json_text
+from convrag_web.server.json_reply import JsonText, format_json_text
 
 PING: bytes = KEEPALIVE_COMMENT
 """A comment, which clients skip; it keeps a silent connection open."""
@@ -31,8 +31,9 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # the latte
 
 
 def format_event(data: Any, name: str = "") -> bytes:
-    """Format an event with JSON as its data."""
-    event: bytes = format_sse_event(data_str=format_json_text(data), event=name or None)
+    """Format an event with JSON as its data; `JsonText` is formatted already."""
+    text = data if isinstance(data, JsonText) else format_json_text(data)
+    event: bytes = format_sse_event(data_str=text, event=name or None)
     return event
 
 

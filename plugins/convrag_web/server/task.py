@@ -1,5 +1,6 @@
 """`task=serve`: a server for the chat page, for OpenAI's clients, and for stored conversations."""
 
+import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,14 @@ from annotated_types import Ge, Interval
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
+
+log = logging.getLogger("convrag.serve")
+
+_OPEN_TO_ALL_PAGES = (
+    "task.cors=[*] without a token: every page that a browser on this machine shows can ask this "
+    "server, and read its conversations and documents. Name the pages, or put a token into the "
+    "environment variable CONVRAG_TOKEN"
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -35,6 +44,8 @@ class ServeTask(Task):
             conversations.db in the store.
         workers: the number of turns at once.
         queue: the number of turns that may wait; more are refused with status 503.
+        queue_timeout: the seconds that a turn may wait for others to end; then it is refused with
+            status 503.
         timeout: the seconds that a turn may take.
         grace: the seconds that turns in progress have to finish when the server is told to end.
         cors: addresses of other web pages that may ask, such as https://chat.example.org.
@@ -71,6 +82,7 @@ class ServeTask(Task):
     conversations: str | None = None
     workers: Annotated[int, Ge(1)] = 64
     queue: Annotated[int, Ge(0)] = 256
+    queue_timeout: Annotated[float, Ge(1)] = 60.0
     timeout: Annotated[float, Ge(1)] = 300.0
     grace: Annotated[float, Ge(0)] = 30.0
     cors: Sequence[str] = ()
@@ -108,6 +120,7 @@ class ServeTask(Task):
 
         hosts = serving.list_hosts(self.host, self.hosts)
         access = Access(self._read_token(), hosts, self.cors)
+        self._warn_if_open(access.token)
         options = ModelOptions(self.domain, self.suggestions)
         store = Path(config.store.path)
         database = self.conversations or store / "conversations.db"
@@ -124,6 +137,11 @@ class ServeTask(Task):
             stack.enter_context(ending_conversations(observers, serving.print_line))
             serving.run_server(server, bound, describe_answering(wirings[0]))
         return 0
+
+    def _warn_if_open(self, token: str) -> None:
+        """Log a warning if any page that a browser shows may ask, without a token."""
+        if "*" in self.cors and not token:
+            log.warning(_OPEN_TO_ALL_PAGES)
 
     def _read_token(self) -> str:
         """Read the token. Raises ConfigError if the address needs one, and there is none."""

@@ -1,9 +1,40 @@
-"""Daemon threads in which turns run: the next turn takes an idle one before a new one begins."""
+"""Daemon threads in which turns run: the next turn takes an idle one before a new one begins.
 
+A thread whose stage hangs cannot be ended. It is counted as lost until its stage ends.
+"""
+
+import sys
 import threading
+import traceback
 from collections.abc import Callable
 from contextvars import Context
 from queue import SimpleQueue
+from typing import Protocol
+
+
+class Ending(Protocol):
+    """Work in a thread that ends at some time, such as a `Stream`."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the work has ended."""
+
+
+class LostThreads:
+    """The threads whose work was given up, and has not ended: a stage hangs in them."""
+
+    def __init__(self) -> None:
+        self._work: list[Ending] = []
+
+    def add(self, work: Ending) -> None:
+        """Add work that was given up."""
+        self._work.append(work)
+
+    @property
+    def count(self) -> int:
+        """The number of threads that are lost now; one whose work ends late is none."""
+        self._work = [work for work in self._work if not work.has_ended]
+        return len(self._work)
 
 
 class TurnThreads:
@@ -18,6 +49,8 @@ class TurnThreads:
         self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._lock = threading.Lock()
         self._idle = 0
+        self.lost = LostThreads()
+        """The threads that are counted as lost."""
 
     def run(self, work: Callable[[], None]) -> None:
         """Call a function, which raises nothing, in one of the threads."""
@@ -35,3 +68,12 @@ class TurnThreads:
             Context().run(work)
             with self._lock:
                 self._idle += 1
+
+
+def find_place(thread: int) -> str:
+    """Return the file and the line at which a thread is; empty if it has ended."""
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return ""
+    place = traceback.extract_stack(frame, limit=1)[0]
+    return f"{place.filename}, line {place.lineno}"

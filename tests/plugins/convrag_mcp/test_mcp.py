@@ -3,6 +3,7 @@ and over pipes.
 """
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ from convrag import Conversations, Pipeline
 from convrag.testing import TaskContract
 from convrag_mcp.task import McpTask
 from convrag_web.server.guard import Access
+from convrag_web.server.task import ServeTask
 from served import serve
 
 mcp = pytest.importorskip("mcp", reason="needs the extra mcp")
@@ -122,6 +124,36 @@ def test_a_server_has_the_tools_for_those_with_its_token(tmp_path, mode):
             'convrag_turns_total{model="convrag",outcome="answered"} 5.0'
             in running.http.get("/metrics").text
         )
+
+
+def call_over_http(server, tool, arguments):
+    """Call a tool by a request that this test writes itself; its text, and whether it failed."""
+    params = {"name": tool, "arguments": arguments}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    reply = server.http.post("/mcp", content=body, headers=headers)
+    assert reply.status_code == 200, reply.text
+    result = reply.json()["result"]
+    return result["content"][0]["text"], result["isError"]
+
+
+@pytest.mark.parametrize("tool", ["ask", "search", "rewrite"])
+def test_texts_over_http_are_bounded_and_mended(tmp_path, tool):
+    limits = ServeTask(max_characters=1000)
+    with serve(tmp_path, "rewriter=none", limits=limits) as server:
+        text, failed = call_over_http(server, tool, {"question": "moon " * 201})
+        assert failed
+        assert "task.max_characters" in text
+        odd = "Is the moon \0 far \ud83c?"
+        text, failed = call_over_http(server, tool, {"question": odd})
+        assert not failed, text
+        if tool == "ask":
+            (info,) = server.conversations.list()
+            (record,) = server.conversations.records(info.id)
+            assert record.original_query == "Is the moon \ufffd far \ufffd?"
+        for unusable in ({"conversation": "\0\ud83c"}, {"domain": "\0\ud83c"}):
+            text, failed = call_over_http(server, tool, {"question": "moon", **unusable})
+            assert failed
 
 
 LOUD = """

@@ -16,6 +16,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
+from convrag.sdk.storage import DiskError, StoreUnusable
+from convrag_basics.direct import DirectGenerator
 from convrag_web.server import guard
 from convrag_web.server.guard import HEADERS, Access
 from convrag_web.server.serving import list_hosts
@@ -364,3 +366,34 @@ def check_odd_requests(server: RunningServer) -> None:
                 received += part
         assert b" 500 " not in received[:20]
     assert server.http.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("error", [DiskError, StoreUnusable])
+def test_a_full_disk_is_503_unavailable(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error("store.path=store cannot be written: the disk is full")
+
+    monkeypatch.setattr(DirectGenerator, "generate", fail)
+    for path, body in (
+        ("/v1/chat/completions", {"messages": [QUESTION]}),
+        ("/v1/responses", {"input": "Is the Moon far?"}),
+    ):
+        reply = server.http.post(path, json=body)
+        assert is_error(reply, 503)
+        assert reply.json()["error"]["code"] == "unavailable"
+        assert "the disk is full" in reply.json()["error"]["message"]
+    id = server.http.post("/api/conversations", json={}).json()["id"]
+    events = server.http.post(f"/api/conversations/{id}/turns", json={"question": "The Moon?"})
+    assert '"code": "unavailable"' in events.text
+
+
+def test_pages_of_all_addresses_without_a_token_are_warned_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ServeTask(cors=["*"])._warn_if_open(TOKEN)
+    ServeTask(cors=["https://chat.example.org"])._warn_if_open("")
+    assert not caplog.records
+    ServeTask(cors=["*"])._warn_if_open("")
+    assert "task.cors=[*] without a token" in caplog.text
