@@ -18,6 +18,7 @@ plugins = find_packages("plugins") + find_namespace_packages("plugins", include=
 FENCE = r"^```.*?^```$"
 CODE = r"`[^`\n]+`"
 IMAGE = r"\n*!\[[^]]*\]\((?!\w+:)[^)]*\)"
+FROM_REPOSITORY = "pip install git+https://github.com/convrag/convrag"
 LINK = r"\[(?P<text>[^]]+)\]\((?!\w+:)(?P<page>[^)#]*)(?:#[^)]*)?\)"
 
 
@@ -26,8 +27,10 @@ def describe(readme):
 
     `[the tutorial](docs/tutorial.md)` becomes `the tutorial (docs/tutorial.md)`,
     `[docs/llms.md](docs/llms.md)` the name alone; images go. Addresses (`https:...`) and code stay
-    as they are. A last line says where the pages are.
+    as they are, but for the installation from the repository: who reads this has the index. A last
+    line says where the pages are.
     """
+    readme = readme.replace(FROM_REPOSITORY, "pip install convrag")
     text = re.sub(f"(?ms){FENCE}|{CODE}|(?P<image>{IMAGE})|{LINK}", name_page, readme)
     return f"{text}\nThe pages that are named here, and `docs`, are in the source distribution.\n"
 

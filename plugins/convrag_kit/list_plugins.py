@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from omegaconf import DictConfig
 
@@ -20,23 +21,31 @@ class ListPluginsTask(Task):
         json: write JSON to the standard output, and nothing else.
         schema: write this file alone, conf.schema.json: a JSON schema of the configuration, by
             which editors complete and check YAML. With --config-dir, it knows the files there.
+        check: run the contracts of convrag.testing against the options of this plugin alone, and
+            print a report: the name of an installed distribution, entry point or package. Each
+            option is built as the command would build it. The exit status is 1 where a check fails.
     """
 
     stage: str | None = None
     json: bool = False
     schema: Path | None = None
+    check: str | None = None
 
     def __post_init__(self) -> None:
         if self.stage is not None and self.stage not in GROUPS:
             raise UnknownName("task.stage: group", self.stage, GROUPS)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Print the options, as a table for people or as JSON; or write the schema."""
+        """Print the options, as a table for people or as JSON; or write the schema, or check a
+        plugin.
+        """
         if self.schema:
             from convrag_kit.config_schema import write_schema
 
             write_schema(self.schema)
             return 0
+        if self.check:
+            return int(check_plugin(self.check, self.stage) > 0)
         from convrag_kit.inventory import build_inventory, list_groups
         from convrag_kit.inventory_view import print_inventory
 
@@ -46,3 +55,23 @@ class ListPluginsTask(Task):
         else:
             print_inventory(groups, in_full=self.stage is not None)
         return 0
+
+
+def check_plugin(package: str, stage: str | None = None) -> int:
+    """Check the options of a plugin, print a report, and return the number of failures.
+
+    Args:
+        package: the name of a distribution, of an entry point or of a Python package.
+        stage: only the options of this group.
+
+    Raises:
+        UnknownName: no installed plugin has the name.
+    """
+    from convrag_kit.plugin_check import check_option, find_options, list_load_failures
+    from convrag_kit.plugin_check_view import print_report
+
+    options = find_options(package, stage)
+    failures = list_load_failures(package)
+    with TemporaryDirectory() as folder:  # indexes and replies of the checks alone
+        checked = (check_option(option, [f"store.path={folder}"]) for option in options)
+        return print_report(package, failures, checked)
