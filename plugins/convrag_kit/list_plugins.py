@@ -20,7 +20,8 @@ class ListPluginsTask(Task):
         stage: only this group, with every parameter explained.
         json: write JSON to the standard output, and nothing else.
         schema: write this file alone, conf.schema.json: a JSON schema of the configuration, by
-            which editors complete and check YAML. With --config-dir, it knows the files there.
+            which editors complete and check YAML; "true" names that file here. With --config-dir,
+            it knows the files there.
         check: run the contracts of convrag.testing against the options of this plugin alone, and
             print a report: the name of an installed distribution, entry point or package. Each
             option is built as the command would build it. The exit status is 1 where a check fails.
@@ -42,7 +43,8 @@ class ListPluginsTask(Task):
         if self.schema:
             from convrag_kit.config_schema import write_schema
 
-            write_schema(self.schema)
+            is_true = str(self.schema).lower() == "true"
+            write_schema(Path("conf.schema.json") if is_true else self.schema)
             return 0
         if self.check:
             return int(check_plugin(self.check, self.stage) > 0)
