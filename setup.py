@@ -19,6 +19,7 @@ FENCE = r"^```.*?^```$"
 CODE = r"`[^`\n]+`"
 IMAGE = r"\n*!\[[^]]*\]\((?!\w+:)[^)]*\)"
 FROM_REPOSITORY = "pip install git+https://github.com/convrag/convrag"
+REGISTERED_AS = "mcp-name: io.github.convrag/convrag"  # by which the MCP registry knows the owner
 LINK = r"\[(?P<text>[^]]+)\]\((?!\w+:)(?P<page>[^)#]*)(?:#[^)]*)?\)"
 
 
@@ -32,7 +33,8 @@ def describe(readme):
     """
     readme = readme.replace(FROM_REPOSITORY, "pip install convrag")
     text = re.sub(f"(?ms){FENCE}|{CODE}|(?P<image>{IMAGE})|{LINK}", name_page, readme)
-    return f"{text}\nThe pages that are named here, and `docs`, are in the source distribution.\n"
+    pages = "The pages that are named here, and `docs`, are in the source distribution."
+    return f"{text}\n{pages}\n\n<!-- {REGISTERED_AS} -->\n"
 
 
 def name_page(found):
