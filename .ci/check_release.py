@@ -1,6 +1,6 @@
 """Check that every file that says convrag's version says the same one, before a release.
 
-    python .ci/check_release.py v0.2.0      # the tag; without one, the files alone
+python .ci/check_release.py v0.2.0      # the tag; without one, the files alone
 """
 
 import json
@@ -18,14 +18,13 @@ def read_versions(root: Path = ROOT) -> dict[str, str]:
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = {
+    return {
         "pyproject.toml": project["version"],
         "server.json": server["version"],
         "server.json, its package": server["packages"][0]["version"],
         "CITATION.cff": _find(r"^version: (.+)$", citation),
         "CHANGELOG.md": _find(r"^## \[(\d[^]]*)\]", changes),
     }
-    return found
 
 
 def find_problems(tag: str, root: Path = ROOT) -> list[str]:
