@@ -47,7 +47,7 @@ class CsvTracker(Tracker):
         if not self.path.exists():
             return []
         with self.path.open(encoding="utf-8", newline="") as file:
-            found = next(csv.reader(file), [])
+            found: list[str] = next(csv.reader(file), [])
         return (
             []
             if tuple(found) == self.heading
