@@ -146,13 +146,14 @@ class _LazyHelpParser(argparse.ArgumentParser):
 @contextmanager
 def _accept_lazy_help() -> Iterator[None]:
     """Let Hydra 1.3 make its parser of command lines on Python 3.14, from our class."""
-    original = hydra_utils.argparse
+    utils: Any = hydra_utils
+    original = utils.argparse
     if _is_1_3():
-        hydra_utils.argparse = SimpleNamespace(ArgumentParser=_LazyHelpParser)  # type: ignore
+        utils.argparse = SimpleNamespace(ArgumentParser=_LazyHelpParser)
     try:
         yield
     finally:
-        hydra_utils.argparse = original
+        utils.argparse = original
 
 
 def register_resolver(name: str, function: Callable[..., Any], *, use_cache: bool = False) -> None:

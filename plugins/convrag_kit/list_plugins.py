@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +11,6 @@ from convrag import Task, UnknownName
 from convrag.sdk.groups import GROUPS
 
 
-@dataclass(kw_only=True, eq=False)
 class ListPluginsTask(Task):
     """List all options: who brought them, their parameters, and what each still needs.
 
@@ -27,14 +25,20 @@ class ListPluginsTask(Task):
             option is built as the command would build it. The exit status is 1 where a check fails.
     """
 
-    stage: str | None = None
-    json: bool = False
-    schema: Path | None = None
-    check: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.stage is not None and self.stage not in GROUPS:
-            raise UnknownName("task.stage: group", self.stage, GROUPS)
+    def __init__(
+        self,
+        *,
+        stage: str | None = None,
+        json: bool = False,
+        schema: Path | None = None,
+        check: str | None = None,
+    ) -> None:
+        if stage is not None and stage not in GROUPS:
+            raise UnknownName("task.stage: group", stage, GROUPS)
+        self.stage = stage
+        self.json = json
+        self.schema = schema
+        self.checked = check
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Print the options, as a table for people or as JSON; or write the schema, or check a
@@ -46,8 +50,8 @@ class ListPluginsTask(Task):
             is_true = str(self.schema).lower() == "true"
             write_schema(Path("conf.schema.json") if is_true else self.schema)
             return 0
-        if self.check:
-            return int(check_plugin(self.check, self.stage) > 0)
+        if self.checked:
+            return int(check_plugin(self.checked, self.stage) > 0)
         from convrag_kit.inventory import build_inventory, list_groups
         from convrag_kit.inventory_view import print_inventory
 
