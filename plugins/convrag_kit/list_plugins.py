@@ -18,7 +18,7 @@ class ListPluginsTask(Task):
         stage: only this group, with every parameter explained.
         json: write JSON to the standard output, and nothing else.
         schema: write this file alone, conf.schema.json: a JSON schema of the configuration, by
-            which editors complete and check YAML; "true" names that file here. With --config-dir,
+            which editors complete and check YAML; true names that file here. With --config-dir,
             it knows the files there.
         check: run the contracts of convrag.testing against the options of this plugin alone, and
             print a report: the name of an installed distribution, entry point or package. Each
@@ -30,7 +30,7 @@ class ListPluginsTask(Task):
         *,
         stage: str | None = None,
         json: bool = False,
-        schema: Path | None = None,
+        schema: Path | bool | None = None,
         check: str | None = None,
     ) -> None:
         if stage is not None and stage not in GROUPS:
@@ -47,8 +47,7 @@ class ListPluginsTask(Task):
         if self.schema:
             from convrag_kit.config_schema import write_schema
 
-            is_true = str(self.schema).lower() == "true"
-            write_schema(Path("conf.schema.json") if is_true else self.schema)
+            write_schema(Path("conf.schema.json") if self.schema is True else self.schema)
             return 0
         if self.checked:
             return int(check_plugin(self.checked, self.stage) > 0)
