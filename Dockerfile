@@ -29,6 +29,6 @@ USER 0
 # The extra index has torch without CUDA, which saves several gigabytes.
 RUN wheel="$(echo /wheels/*.whl)" && pip install --no-cache-dir -c /constraints.txt \
       --extra-index-url https://download.pytorch.org/whl/cpu \
-      "${wheel}[documents,elasticsearch,litellm,opensearch,neural,plots,postgres,serve]"
+      "${wheel}[documents,elasticsearch,litellm,mcp,opensearch,neural,pgvector,plots,postgres,serve]"
 USER 10001
 EXPOSE 8642

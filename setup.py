@@ -18,6 +18,8 @@ plugins = find_packages("plugins") + find_namespace_packages("plugins", include=
 FENCE = r"^```.*?^```$"
 CODE = r"`[^`\n]+`"
 IMAGE = r"\n*!\[[^]]*\]\((?!\w+:)[^)]*\)"
+FROM_REPOSITORY = "pip install git+https://github.com/convrag/convrag"
+REGISTERED_AS = "mcp-name: io.github.convrag/convrag"  # by which the MCP registry knows the owner
 LINK = r"\[(?P<text>[^]]+)\]\((?!\w+:)(?P<page>[^)#]*)(?:#[^)]*)?\)"
 
 
@@ -26,10 +28,13 @@ def describe(readme):
 
     `[the tutorial](docs/tutorial.md)` becomes `the tutorial (docs/tutorial.md)`,
     `[docs/llms.md](docs/llms.md)` the name alone; images go. Addresses (`https:...`) and code stay
-    as they are. A last line says where the pages are.
+    as they are, but for the installation from the repository: who reads this has the index. A last
+    line says where the pages are.
     """
+    readme = readme.replace(FROM_REPOSITORY, "pip install convrag")
     text = re.sub(f"(?ms){FENCE}|{CODE}|(?P<image>{IMAGE})|{LINK}", name_page, readme)
-    return f"{text}\nThe pages that are named here, and `docs`, are in the source distribution.\n"
+    pages = "The pages that are named here, and `docs`, are in the source distribution."
+    return f"{text}\n{pages}\n\n<!-- {REGISTERED_AS} -->\n"
 
 
 def name_page(found):

@@ -6,16 +6,20 @@ without each.
 
 from __future__ import annotations
 
+import argparse
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hydra
 import yaml
 from hydra import version
+from hydra._internal import utils as hydra_utils
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
@@ -172,7 +176,35 @@ def run_main(task: TaskFunction, module: str, config_name: str) -> None:
     place = {"config_path": f"pkg://{module}", "config_name": config_name}
     if _is_1_3():
         place["version_base"] = VERSION_BASE
-    hydra.main(**place)(task)()
+    with _accept_lazy_help():
+        hydra.main(**place)(task)()
+
+
+class _LazyHelpParser(argparse.ArgumentParser):
+    """Accepts an option whose help is not a text until it is shown.
+
+    Python 3.14 checks the help of each option when it is added, and refuses that of Hydra 1.3's
+    --shell-completion.
+    """
+
+    def _check_help(self, action: argparse.Action) -> None:
+        if isinstance(action.help, str):
+            check: Any = getattr(super(), "_check_help", None)  # there since Python 3.14
+            if check:
+                check(action)
+
+
+@contextmanager
+def _accept_lazy_help() -> Iterator[None]:
+    """Let Hydra 1.3 make its parser of command lines on Python 3.14, from our class."""
+    utils: Any = hydra_utils
+    original = utils.argparse
+    if _is_1_3():
+        utils.argparse = SimpleNamespace(ArgumentParser=_LazyHelpParser)
+    try:
+        yield
+    finally:
+        utils.argparse = original
 
 
 def register_resolver(name: str, function: Callable[..., Any], *, use_cache: bool = False) -> None:

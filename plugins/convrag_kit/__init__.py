@@ -5,6 +5,7 @@ new plugin.
 * `doctor_trials`: what the chosen models can do.
 * `list_plugins`: `task=plugins`: lists the installed options.
 * `inventory`, `inventory_view`: the installed options as data, and on a terminal.
+* `plugin_check`, `plugin_check_view`: the contracts run against an installed plugin.
 * `config_schema`: the JSON schema of the configuration, for editors.
 * `new_plugin`: `task=new_plugin`: writes a distribution with a plugin that works.
 """

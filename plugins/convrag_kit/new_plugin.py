@@ -6,7 +6,9 @@ import ast
 import keyword
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import date
 from importlib import metadata, resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +19,9 @@ from convrag import ConfigError, Task, UnknownName, __version__
 from convrag.sdk.folders import write_folder
 from convrag.sdk.groups import GROUPS
 from convrag.sdk.tasks.options import FIRST_PARTY, plugins, variants
+
+_REPOSITORIES = "https://github.com"
+"""Where a plugin's repository is said to be, unless its author names another place."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,8 @@ class NewPluginTask(Task):
         option: the name by which it is chosen; unless given, the package's.
         path: the folder to write, which must not be there; unless given, one here with the
             package's name in hyphens.
+        url: the address of its repository, for pyproject.toml and README.md; unless given,
+            https://github.com/OWNER/ with the folder's name, where OWNER is yours to replace.
     """
 
     def __init__(
@@ -119,12 +126,14 @@ class NewPluginTask(Task):
         llm: bool = False,
         option: str | None = None,
         path: Path | None = None,
+        url: str | None = None,
     ) -> None:
         self.package = package
         self.stage = stage
         self.llm = llm
         self.option = option or package
         self.path = path or Path(make_distribution_name(package))
+        self.url = url or f"{_REPOSITORIES}/OWNER/{make_distribution_name(package)}"
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the distribution and say what to do next. Raises ConfigError where a name is not
@@ -139,7 +148,7 @@ class NewPluginTask(Task):
                 "package from Python when that is started beside it. Choose another one, such as "
                 f"{make_distribution_name(self.package)}"
             )
-        files = render_files(self.package, self.stage, self.option, template)
+        files = render_files(self.package, self.stage, self.option, template, self.url)
         with write_folder(self.path) as new:
             for name, text in files.items():
                 (new / name).parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +160,10 @@ class NewPluginTask(Task):
             f"  python -m convrag task=plugins task.stage={self.stage}\n"
             f"  python -m convrag {format_command(self.stage, self.option, template)}\n"
             f"  python -m pytest {self.path}\n"
+            f"  python -m convrag task=plugins task.check={self.package}\n"
         )
+        if "/OWNER/" in self.url:
+            sys.stdout.write("Replace OWNER in pyproject.toml and README.md, or give task.url.\n")
         return 0
 
 
@@ -175,14 +187,17 @@ def choose_template(stage: str, *, llm: bool) -> StageTemplate:
     return (ASKING_TEMPLATES if llm else STAGE_TEMPLATES)[stage]
 
 
-def render_files(package: str, stage: str, option: str, template: StageTemplate) -> dict[str, str]:
-    """The files of a distribution, path -> text.
+def render_files(
+    package: str, stage: str, option: str, template: StageTemplate, url: str
+) -> dict[str, str]:
+    """Return the files of a repository, path -> text.
 
     Args:
         package: the name of the package.
         stage: the stage of its plugin.
         option: the name by which the plugin is chosen.
         template: the values of the stage's templates.
+        url: the address of the repository.
     """
     from jinja2 import Environment, StrictUndefined
 
@@ -198,6 +213,8 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
         "variant": variant,
         "command": format_command(stage, option, template),
         "compatible": format_compatible_versions(__version__),
+        "url": url.rstrip("/"),
+        "year": date.today().year,
     }
     environment = Environment(
         undefined=StrictUndefined,
@@ -215,10 +232,14 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
 
     stage_text = render(stage_source)
     values["summary"] = read_summary(stage_text, str(values["cls"]))
+    values["parameters"] = read_parameters(stage_text, str(values["cls"]))
     sources = {
         "pyproject.toml": "pyproject.toml.jinja",
         "README.md": "README.md.jinja",
-        "LICENSE": "LICENSE.jinja",
+        "LICENSE": "repository/LICENSE.jinja",
+        ".github/workflows/tests.yml": "repository/tests.yml.jinja",
+        ".pre-commit-config.yaml": "repository/pre-commit.yaml.jinja",
+        ".gitignore": "repository/gitignore.jinja",
         f"{package}/__init__.py": "__init__.py.jinja",
         f"{package}/conf/{stage}/{variant}.yaml": "variant.yaml.jinja",
         f"tests/test_{package}.py": f"llm/{stage}_test.py.jinja"
@@ -235,9 +256,46 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
 
 def read_summary(source: str, cls: str) -> str:
     """Return the first line of the docstring of a class, which is its line in `--help`."""
+    return (ast.get_docstring(_find_class(source, cls)) or "").partition("\n")[0]
+
+
+def read_parameters(source: str, cls: str) -> list[dict[str, str]]:
+    """Return name, type, default and help of the parameters of a class, for the README's table.
+
+    They are those of its constructor, or the fields of a dataclass.
+    """
+    import docstring_parser
+
+    node = _find_class(source, cls)
+    described = docstring_parser.parse(ast.get_docstring(node) or "")
+    helps = {each.arg_name: " ".join((each.description or "").split()) for each in described.params}
+    rows = []
+    for name, annotation, default in _list_parameters(node):
+        shown = f"`{default}`" if default else "required"
+        kind = annotation.replace("|", "\\|")
+        rows.append({"name": name, "type": kind, "default": shown, "help": helps.get(name, "")})
+    return rows
+
+
+def _list_parameters(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
+    """Yield name, annotation and default, which is empty for a required parameter."""
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+            named = part.args.kwonlyargs
+            for argument, default in zip(named, part.args.kw_defaults, strict=True):
+                annotation = ast.unparse(argument.annotation) if argument.annotation else ""
+                yield argument.arg, annotation, ast.unparse(default) if default else ""
+        elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            annotation = ast.unparse(part.annotation)
+            if not annotation.startswith("ClassVar"):
+                yield part.target.id, annotation, ast.unparse(part.value) if part.value else ""
+
+
+def _find_class(source: str, cls: str) -> ast.ClassDef:
+    """Find a class by its name. Raises ValueError where there is none."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name == cls:
-            return (ast.get_docstring(node) or "").partition("\n")[0]
+            return node
     raise ValueError(f"there is no class {cls}")
 
 

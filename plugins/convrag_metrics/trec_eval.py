@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from convrag import ConfigError
 
@@ -17,7 +18,7 @@ BATCH = 1000
 """Turns per call of trec_eval: bounds the memory, and makes the cost of a call negligible."""
 
 _PARSER = Lock()
-"""The lock of `ast.parse`, which ir-measures uses.
+"""The lock of `ast.parse`.
 
 Python 3.11 counts the depth of syntax trees for the whole process: two threads may both fail.
 """
@@ -34,8 +35,7 @@ def parse_measure(name: str) -> Measure:
     from ir_measures.measures import MeanAgg
 
     try:
-        with _PARSER:
-            measure = ir_measures.parse_measure(name)
+        measure = _read_measure(name)
         is_supported = ir_measures.pytrec_eval.supports(measure)
         is_mean = isinstance(measure.aggregator(), MeanAgg)
     except (ValueError, TypeError, KeyError, NameError, AssertionError) as error:
@@ -47,6 +47,56 @@ def parse_measure(name: str) -> Measure:
         if type(limit) is not int or limit < 1:  # trec_eval's C code would crash the process
             raise _unknown_measure(name, "a cutoff or grade must be at least 1")
     return measure
+
+
+def _read_measure(name: str) -> Measure:
+    """Make a measure of ir-measures from a name: `nDCG@5`, `RR` or `R(rel=2)@5`.
+
+    ir-measures' own parser names classes of `ast` that Python 3.14 has no more (0.4.3).
+
+    Raises:
+        ValueError: the text is not such a name, or ir-measures has no such measure.
+    """
+    from ir_measures.measures import registry
+
+    node = _read_expression(name)
+    cutoff = None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        cutoff = ast.literal_eval(node.right)
+        node = node.left
+    parameters = {}
+    if isinstance(node, ast.Call):
+        parameters = _read_parameters(node)
+        node = node.func
+    if not isinstance(node, ast.Name):
+        raise ValueError("it has another form")
+    if node.id not in registry:
+        raise ValueError(f"measure not found: {node.id}")
+    measure = registry[node.id]
+    if cutoff is not None:
+        parameters[measure.AT_PARAM] = cutoff
+    return measure(**parameters) if parameters else measure
+
+
+def _read_expression(text: str) -> ast.expr:
+    """Return the syntax tree of one expression. Raises ValueError where the text is another."""
+    try:
+        with _PARSER:
+            return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(error.msg) from error
+
+
+def _read_parameters(call: ast.Call) -> dict[str, Any]:
+    """Return the parameters of a measure: names with plain values. Raises ValueError."""
+    if call.args:
+        raise ValueError("a parameter needs a name, as in R(rel=2)@5")
+    parameters = {}
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            raise ValueError("a parameter needs a name, as in R(rel=2)@5")
+        parameters[keyword.arg] = ast.literal_eval(keyword.value)
+    return parameters
 
 
 def _unknown_measure(name: str, reason: str) -> ConfigError:

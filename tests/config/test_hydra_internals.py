@@ -1,8 +1,8 @@
 """Hydra's private parts, what breaks without each, and what a host's Hydra hears of us: nothing."""
 
+import argparse
 import pickle
 import re
-import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -12,6 +12,7 @@ from typing import Any
 import hydra
 import pytest
 from hydra import compose as hydra_compose, initialize, version
+from hydra._internal import utils as hydra_utils
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
@@ -22,8 +23,8 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from convrag.config.command import Command
-from convrag.config.compose import compose, compose_from_command
-from convrag.config.hydra import make_context, read_result, register_resolver
+from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, compose, compose_from_command
+from convrag.config.hydra import make_context, read_result, register_resolver, run_main
 from convrag.config.loader import make_loader
 from places import ROOT
 
@@ -73,18 +74,36 @@ def test_resolvers_are_registered_under_the_name_of_the_version() -> None:
     assert OmegaConf.create({"x": "${convrag_test.twice:4}"}).x == 8
 
 
-@pytest.mark.skipif(not hydra.__version__.startswith("1.3"), reason="Hydra 1.4 knows Python 3.14")
-def test_what_stands_in_the_way_of_python_3_14() -> None:
-    """Fails when it is gone: CONTRIBUTING.md, "Newer Pythons and Hydras", says what to do then."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["requires-python"] == ">=3.11,<3.14"
-    # 3.14's argparse reads the help of each option when it is added; this one is not a text.
-    odd = [
-        action.option_strings
-        for action in get_args_parser()._actions
-        if not isinstance(action.help, str | None)
-    ]
-    assert odd == [["--shell-completion", "-sc"]]
+def check_help(self: Any, action: argparse.Action) -> None:
+    """Check as Python 3.14 does when an option is added."""
+    if action.help is not None and not isinstance(action.help, str):
+        raise ValueError("badly formed help string")
+
+
+def test_hydra_makes_its_parser_on_python_3_14(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hydra 1.3 gives --shell-completion a help that is not a text, which 3.14 refuses."""
+    add = argparse.ArgumentParser.add_argument
+
+    def add_and_check(self: Any, *names: Any, **options: Any) -> argparse.Action:
+        action = add(self, *names, **options)
+        self._check_help(action)
+        return action
+
+    made = []
+
+    def make_parser(**place: Any) -> Any:
+        """Stand in for `hydra.main`, which makes the parser first."""
+        return lambda task: lambda: made.append(get_args_parser())
+
+    monkeypatch.setattr(argparse._ActionsContainer, "_check_help", check_help, raising=False)
+    monkeypatch.setattr(argparse.ArgumentParser, "add_argument", add_and_check)
+    monkeypatch.setattr(hydra, "main", make_parser)
+    if hydra.__version__.startswith("1.3"):
+        with pytest.raises(ValueError, match="badly formed"):
+            get_args_parser()
+    run_main(lambda config: None, CONFIG_MODULE, CONFIG_NAME)
+    assert made[0].parse_args(["--cfg", "job"]).cfg == "job"
+    assert hydra_utils.argparse is argparse
 
 
 @pytest.fixture

@@ -154,6 +154,10 @@ def test_a_package_index_shows_no_link_and_no_image_that_lead_nowhere(wheel: Pat
     readme, shown = (ROOT / "README.md").read_text(encoding="utf-8"), described.get_payload()
     assert not LINK_TO_A_PAGE.search(shown)
     assert "The tutorial (docs/tutorial.md) builds one" in shown
+    assert "`pip install convrag && python -m convrag`" in shown
+    assert "git+" not in shown
+    assert "mcp-name: io.github.convrag/convrag" in shown
+    assert "Source, https://github.com/convrag/convrag" in described.get_all("Project-URL")
     assert re.findall(r"^```.*?^```$", shown, re.DOTALL | re.MULTILINE) == re.findall(
         r"^```.*?^```$", readme, re.DOTALL | re.MULTILINE
     )
@@ -168,7 +172,7 @@ def test_links_to_addresses_and_code_are_described_as_they_are() -> None:
     changed = "![i](j.png)\n[k](l.md#m) [`n`](o.md) [p.md](p.md#q) [r](#s)\n"
     shown = names["describe"](kept + changed)
     assert shown.startswith(kept.rstrip())
-    assert shown.splitlines()[4:-2] == ["k (l.md) `n` (o.md) p.md r"]
+    assert shown.splitlines()[4:-4] == ["k (l.md) `n` (o.md) p.md r"]
 
 
 def test_each_file_that_says_a_version_says_this_one() -> None:

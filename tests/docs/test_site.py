@@ -2,6 +2,7 @@
 installed.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def pages_of(nav: Any) -> Iterator[str]:
             yield from pages_of(each)
 
 
-GENERATED = {"reference.md", "authors.md"}
+GENERATED = {"reference.md", "authors.md", "plugin_list.md"}
 """Pages that docs/site_hooks.py writes when the site is built."""
 
 POINTERS = {"notebooks/README.md"}
@@ -61,3 +62,23 @@ def test_it_builds_without_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFi
         encoding="utf-8"
     )
     assert not (tmp_path / "site/build_reference.py").exists()
+    assert not (tmp_path / "site/listed_plugins.yaml").exists()
+    check_what_programs_read(tmp_path / "site")
+
+
+def check_what_programs_read(site: Path) -> None:
+    """Each page is in llms.txt, llms-full.txt and as Markdown, which its HTML names."""
+    index = (site / "llms.txt").read_text(encoding="utf-8")
+    full = (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert index.startswith("# convrag\n\n> The plugin framework")
+    for name in pages_of(SITE["nav"]):
+        assert f"]({SITE['site_url']}{name})" in index
+        text = (site / name).read_text(encoding="utf-8")
+        assert text.startswith("# ")
+        assert text.strip() in full
+    start = (site / "start/index.html").read_text(encoding="utf-8")
+    assert '<link rel="alternate" type="text/markdown" href="../start.md"></head>' in start
+    examples = (site / "examples/index.html").read_text(encoding="utf-8")
+    assert 'type="text/markdown" href="../examples/README.md"' in examples
+    schema = json.loads((site / "conf.schema.json").read_text(encoding="utf-8"))
+    assert "rewriter.mmr" in schema["definitions"]

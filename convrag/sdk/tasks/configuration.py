@@ -2,6 +2,7 @@
 
 from convrag.config.command import Command as Command, read_place as read_place
 from convrag.config.compose import (
+    compose_command as compose_command,
     compose_from_command as compose_from_command,
     read_settings as read_settings,
 )

@@ -1,6 +1,5 @@
 """An answer with the citations that OpenAI's clients get: counted from 1, with addresses."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote

@@ -138,3 +138,11 @@ def test_what_may_be_written(schema, text):
 )
 def test_a_mistake_is_found(schema, text, group):
     assert find_mistakes(schema, text, group)
+
+
+def test_true_names_the_usual_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_task(["task=plugins", "task.schema=true"], tmp_path).returncode == 0
+    schema = json.loads((tmp_path / "conf.schema.json").read_text(encoding="utf-8"))
+    assert schema["title"] == "convrag"
+    assert [path.name for path in tmp_path.glob("*.json")] == ["conf.schema.json"]

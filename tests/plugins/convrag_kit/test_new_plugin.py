@@ -4,6 +4,7 @@ installed by pip.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from convrag import __version__
@@ -20,8 +22,10 @@ from convrag_kit.new_plugin import (
     ASKING_TEMPLATES,
     STAGE_TEMPLATES,
     NewPluginTask,
+    choose_template,
     format_compatible_versions,
     make_class_name,
+    render_files,
 )
 from places import ROOT
 from third_party import Environment
@@ -252,11 +256,39 @@ def test_it_says_what_to_do_next(here: Path, capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr().out
     assert "python -m pip install -e 'acme-look[test]'" in said
     assert "python -m convrag embedder=acme_look retriever=dense limit=2" in said
+    assert "python -m convrag task=plugins task.check=acme_look" in said
+    assert "Replace OWNER" in said
     described = tomllib.loads((here / "acme-look/pyproject.toml").read_text(encoding="utf-8"))
     assert described["project"]["entry-points"]["convrag"] == {"acme_look": "acme_look"}
     (required,) = described["project"]["dependencies"]
     assert Requirement(required).specifier.contains(__version__)
     assert format_compatible_versions("0.12.3") == ">=0.12,<0.13"
+
+
+EVERY_TEMPLATE = [(stage, False) for stage in STAGE_TEMPLATES]
+EVERY_TEMPLATE += [(stage, True) for stage in ASKING_TEMPLATES]
+
+
+@pytest.mark.parametrize(("stage", "llm"), EVERY_TEMPLATE)
+def test_it_is_a_repository_that_is_ready(stage: str, llm: bool) -> None:
+    template = choose_template(stage, llm=llm)
+    url = "https://git.example.org/acme/it"
+    files = render_files("acme_it", stage, "acme_it", template, url)
+    project = tomllib.loads(files["pyproject.toml"])["project"]
+    assert project["urls"] == {"Homepage": url, "Issues": f"{url}/issues"}
+    assert project["license"] == "MIT"
+    assert files["LICENSE"].startswith("MIT License\n\nCopyright (c) 20")
+    workflow = yaml.safe_load(files[".github/workflows/tests.yml"])
+    job = workflow["jobs"]["tests"]
+    assert job["strategy"]["matrix"]["python"][-1] == "3.14"
+    assert {"run": "python -m convrag task=plugins task.check=acme_it"} in job["steps"]
+    assert job["steps"][1]["with"] == {"python-version": "${{ matrix.python }}"}
+    (repository,) = yaml.safe_load(files[".pre-commit-config.yaml"])["repos"]
+    assert [hook["entry"] for hook in repository["hooks"]] == ["ruff check --fix", "ruff format"]
+    rows = re.findall(r"^\| `(\w+)` \| `.+` \| .+ \| (.+) \|$", files["README.md"], re.MULTILINE)
+    assert template.changed in dict(rows)
+    assert f"| `{stage}=acme_it` | " in files["README.md"]
+    assert f"pip install git+{url}\n" in files["README.md"]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
+import ast
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import ir_measures
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given, strategies as st
 from convrag import ConfigError, Conversation, Dataset, Hit, Passage, Store, TurnRecord
 from convrag.testing import MetricsContract, TinyDataset
 from convrag_datasets.jsonl import JsonlDataset
+from convrag_metrics import trec_eval
 from convrag_metrics.ranking import RankingMetrics
 from convrag_metrics.trec_eval import parse_measure
 
@@ -199,20 +202,55 @@ def test_check_accepts_known_measures() -> None:
 def test_one_thread_at_a_time_parses_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.11's `ast.parse` fails now and then with a SystemError where two threads are in it."""
     inside, most = [], []
-    parse = ir_measures.parse_measure
+    parse = ast.parse
 
-    def note(name: str) -> ir_measures.Measure:
-        inside.append(name)
+    def note(text: str, **options: Any) -> Any:
+        inside.append(text)
         time.sleep(0.01)
         most.append(len(inside))
-        inside.remove(name)
-        return parse(name)
+        inside.remove(text)
+        return parse(text, **options)
 
-    monkeypatch.setattr(ir_measures, "parse_measure", note)
+    monkeypatch.setattr(trec_eval.ast, "parse", note)
     names = [f"nDCG@{k}" for k in range(101, 109)]
     with ThreadPoolExecutor(len(names)) as threads:
         assert [str(each) for each in threads.map(parse_measure, names)] == names
     assert max(most) == 1
+
+
+NAMES = [
+    *("AP", "MAP", "RR", "P@5", "Success@1", "R(rel=2)@5", "IPrec@0.1", "nDCG @ 7"),
+    *(
+        "nDCG(dcg='exp-log2', judged_only=True)@3",
+        "nDCG(gains={0: 0, 1: 3})@3",
+        "NumQ",
+        "RBP(p=0.5)",
+    ),
+]
+
+
+@pytest.mark.skipif(not hasattr(ast, "Num"), reason="ir-measures' own parser needs ast.Num")
+@pytest.mark.filterwarnings("ignore:ast")
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_read_as_ir_measures_reads_them(name: str) -> None:
+    assert trec_eval._read_measure(name) == ir_measures.parse_measure(name)
+
+
+GONE = ["Num", "Str", "Bytes", "NameConstant", "Ellipsis"]
+"""Classes of `ast` that Python 3.14 has no more."""
+
+
+def test_measures_need_nothing_that_python_3_14_has_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in (*GONE, "__getattr__"):
+        monkeypatch.delattr(ast, name, raising=False)
+    parse_measure.cache_clear()
+    assert [str(parse_measure(name)) for name in ("nDCG@5", "MRR", "R(rel=2)@5")] == [
+        "nDCG@5",
+        "RR",
+        "R(rel=2)@5",
+    ]
 
 
 def write_data(folder: Path) -> JsonlDataset:

@@ -47,10 +47,10 @@ class CsvTracker(Tracker):
         if not self.path.exists():
             return []
         with self.path.open(encoding="utf-8", newline="") as file:
-            found = next(csv.reader(file), [])
+            found = next(csv.reader(file), None)
         return (
             []
-            if tuple(found) == self.heading
+            if found is not None and tuple(found) == self.heading
             else [f"{self.path} has other columns: {{place}}.path=another.csv"]
         )
 
