@@ -18,7 +18,7 @@ from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import archive, find_reader
 from convrag_documents.unreadable import Unreadable
-from document_files import make_docx, make_paragraph, make_xlsx, make_zip
+from document_files import make_docx, make_epub, make_paragraph, make_xlsx, make_zip
 from fuzz.document_readers import SOUND
 
 
@@ -135,6 +135,10 @@ class TestArchives:
         member = b"<a>" + b" " * 11_000_000
         reason = refusal("a.docx", make_zip({"word/document.xml": member}))
         assert reason == "it grows beyond 10.3 MB when it is unpacked"
+
+    def test_markup_that_grows_more_than_its_size_explains(self):
+        page = "<p>" + "a" * 10_900_000 + "</p>"
+        assert refusal("a.epub", make_epub([page])).startswith("its text grows beyond 10.1 MB")
 
     def test_many_tags(self):
         paragraphs = make_docx("<w:p/>" * 1_100_000)
