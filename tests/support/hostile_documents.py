@@ -55,7 +55,9 @@ FAR_TOO_LARGE = 120_000_000
 
 def _make_large_docx(piece: bytes, before: bytes = b"", after: bytes = b"") -> Maker:
     def make() -> bytes:
-        times = min(LARGE // len(piece), MANY // max(1, piece.count(b"<")))
+        times = LARGE // len(piece)
+        if b"<" in piece:
+            times = min(times, MANY // piece.count(b"<"))
         body = before + piece * times + after
         xml = b'<w:document xmlns:w="w"><w:body>' + body + b"</w:body></w:document>"
         return replace_member(make_docx(""), "word/document.xml", xml)

@@ -136,9 +136,10 @@ class TestArchives:
         reason = refusal("a.docx", make_zip({"word/document.xml": member}))
         assert reason == "it grows beyond 10.3 MB when it is unpacked"
 
-    def test_markup_that_grows_more_than_its_size_explains(self):
-        page = "<p>" + "a" * 10_900_000 + "</p>"
-        assert refusal("a.epub", make_epub([page])).startswith("its text grows beyond 10.1 MB")
+    def test_markup_that_grows_more_than_its_size_explains(self, monkeypatch):
+        monkeypatch.setattr(archive, "_MARKUP_RATIO", 0)
+        page = "<p>" + "a" * 10_050_000 + "</p>"
+        assert refusal("a.epub", make_epub([page])) == "its text grows beyond 10 MB of markup"
 
     def test_many_tags(self):
         paragraphs = make_docx("<w:p/>" * 1_100_000)
