@@ -44,7 +44,7 @@ def replace_member(content: bytes, name: str, member: bytes) -> bytes:
 PADDING = random.Random(1).randbytes(850_000)
 """A member that cannot be packed, so that an archive of a megabyte may have large members."""
 
-LARGE = 17_000_000
+LARGE = 14_000_000
 """Bytes of a member that may be unpacked from an archive of a megabyte."""
 
 MANY = 1_150_000

@@ -23,8 +23,9 @@ _LARGEST_RATIO = 30
 The XML of long texts packs 10 to 20 times, while a bomb packs 1,000 times.
 """
 
-_MARKUP_RATIO = 10
-"""Bytes of markup, in addition to those of a small archive, for each byte of the archive.
+_MOST_MARKUP_OF_SMALL = 2_000_000
+_MARKUP_RATIO = 14
+"""Bytes of markup in an archive without a byte, and for each byte that it has.
 
 Markup takes several times its size: as bytes, as elements, and as text.
 """
@@ -64,7 +65,7 @@ class Archive:
         self._names = set(self._zip.namelist())
         self._most = min(_MOST, _MOST_OF_SMALL + _LARGEST_RATIO * len(content))
         self._left = self._most
-        self._most_markup = _MOST_OF_SMALL + _MARKUP_RATIO * len(content)
+        self._most_markup = _MOST_MARKUP_OF_SMALL + _MARKUP_RATIO * len(content)
         self._markup_left = self._most_markup
         self._tags_left = _MOST_TAGS_OF_SMALL + _TAGS_OF_BYTE * len(content)
 
