@@ -137,7 +137,7 @@ class _Counter:
             )
 
 
-class _TextLoader(yaml.BaseLoader):
+class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]
     """Leaves values texts, so that 1.10 stays 1.10, but for empty ones and null."""
 
 

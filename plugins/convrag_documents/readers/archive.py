@@ -23,9 +23,16 @@ _LARGEST_RATIO = 30
 The XML of long texts packs 10 to 20 times, while a bomb packs 1,000 times.
 """
 
+_MOST_MARKUP_OF_SMALL = 2_000_000
+_MARKUP_RATIO = 14
+"""Bytes of markup in an archive without a byte, and for each byte that it has.
+
+Markup takes several times its size: as bytes, as elements, and as text.
+"""
+
 _MOST_TAGS_OF_SMALL = 1_000_000
 _TAGS_OF_BYTE = 0.3
-"""Tags of the XML in an archive without a byte, and for each byte that it has.
+"""Tags of the markup in an archive without a byte, and for each byte that it has.
 
 An element takes 120 bytes of memory, however short its tag is.
 """
@@ -58,6 +65,8 @@ class Archive:
         self._names = set(self._zip.namelist())
         self._most = min(_MOST, _MOST_OF_SMALL + _LARGEST_RATIO * len(content))
         self._left = self._most
+        self._most_markup = _MOST_MARKUP_OF_SMALL + _MARKUP_RATIO * len(content)
+        self._markup_left = self._most_markup
         self._tags_left = _MOST_TAGS_OF_SMALL + _TAGS_OF_BYTE * len(content)
 
     def __contains__(self, name: str) -> bool:
@@ -80,11 +89,18 @@ class Archive:
 
     def read_xml(self, name: str) -> Element:
         """Unpack and parse a member. Raises Unreadable."""
+        return _parse_xml(self.read_markup(name), name)
+
+    def read_markup(self, name: str) -> bytes:
+        """Unpack XML or HTML, which has a smaller bound. Raises Unreadable."""
         content = self.read(name)
+        self._markup_left -= len(content)
+        if self._markup_left < 0:
+            raise Unreadable(f"its text grows beyond {self._most_markup / 1e6:.3g} MB of markup")
         self._tags_left -= content.count(b"<")
         if self._tags_left < 0:
             raise Unreadable("it has more tags than a text of its size can have")
-        return _parse_xml(content, name)
+        return content
 
     def read_all(self) -> Iterator[tuple[str, bytes]]:
         """Unpack all members one by one: name, contents. Raises Unreadable."""

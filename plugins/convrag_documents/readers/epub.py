@@ -42,7 +42,7 @@ def read_epub(content: bytes) -> Iterator[Document]:
         name = resolve_name(folder, item.get("href", ""))
         if name in encrypted:
             raise Unreadable("it is protected against copying (DRM)")
-        add_html(builder, _SELF_CLOSED.sub(rb"<\1\2></\1>", archive.read(name)))
+        add_html(builder, _SELF_CLOSED.sub(rb"<\1\2></\1>", archive.read_markup(name)))
     yield builder.build()
 
 

@@ -138,7 +138,8 @@ def _parse(content: bytes) -> Message:
 
 
 def _parse_once(content: bytes) -> Message:
-    return BytesParser(_PartMaker(), policy=_Policy()).parsebytes(content)
+    make_part: Any = _PartMaker()
+    return BytesParser(make_part, policy=_Policy()).parsebytes(content)
 
 
 def _find_lost_boundary(message: Message) -> str:

@@ -18,7 +18,7 @@ from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import archive, find_reader
 from convrag_documents.unreadable import Unreadable
-from document_files import make_docx, make_paragraph, make_xlsx, make_zip
+from document_files import make_docx, make_epub, make_paragraph, make_xlsx, make_zip
 from fuzz.document_readers import SOUND
 
 
@@ -136,7 +136,13 @@ class TestArchives:
         reason = refusal("a.docx", make_zip({"word/document.xml": member}))
         assert reason == "it grows beyond 10.3 MB when it is unpacked"
 
-    def test_many_tags(self):
+    def test_markup_that_grows_more_than_its_size_explains(self, monkeypatch):
+        monkeypatch.setattr(archive, "_MARKUP_RATIO", 0)
+        page = "<p>" + "a" * 2_050_000 + "</p>"
+        assert refusal("a.epub", make_epub([page])) == "its text grows beyond 2 MB of markup"
+
+    def test_many_tags(self, monkeypatch):
+        monkeypatch.setattr(archive, "_MARKUP_RATIO", 1000)
         paragraphs = make_docx("<w:p/>" * 1_100_000)
         assert refusal("a.docx", paragraphs) == "it has more tags than a text of its size can have"
 
