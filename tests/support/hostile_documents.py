@@ -242,6 +242,11 @@ HOSTILE: dict[str, tuple[str, Maker]] = dict(
             ),
             long_header=lambda: b"a" * 99 + b",b\n" + b"1,2\n" * 240_000,
             longest_header=lambda: b"a" * 100_000 + b",b\n" + b"1,2\n" * 220_000,
+            long_names=lambda: (
+                ",".join(f"{n}\N{ROCKET}{'a' * 95}" for n in range(50)).encode()
+                + b"\n"
+                + (b"1," * 50 + b"\n") * 9_800
+            ),
             semicolons=repeat(b";"),
             ragged=lambda: b"a\n" * 100_000 + b"," * 790_000,
             sep=repeat(b"a;b\n", b"sep=;\n"),

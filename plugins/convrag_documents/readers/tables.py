@@ -29,6 +29,11 @@ _FEWEST_ROWS_OF_FORM = 3
 _MOST_ROWS_OF_FORM = 50
 """Rows that are looked at to tell a form from other tables of two columns."""
 
+_MOST_NAMES = 5_000_000
+_MOST_NAMES_SHARE = 8
+"""Characters of names that are written for a table, and for each character of its values: names
+that are far longer than the values would take much more memory than the file."""
+
 _MOST_REMEMBERED = 2_000
 """Values of a table that are compared with a row after a blank one."""
 
@@ -123,6 +128,8 @@ class _Writer:
         """The heading across the table that the rows stand below."""
         self._is_group_unused = False
         self._values: set[str] = set()
+        self._name_characters = 0
+        self._value_characters = 0
 
     def write(self) -> Iterator[str]:
         """Yield the lines."""
@@ -307,6 +314,8 @@ class _Writer:
             return ""
         if _is_across(row, len(self._names)):
             return row[0].text
+        if self._has_long_names():
+            return _format_unnamed(row)
         fields = [self._group] if self._group else []
         last = ""
         for column, place in enumerate(row):
@@ -316,9 +325,16 @@ class _Writer:
             if not place.text or is_same:
                 continue
             fields.append(f"{name}: {place.text}" if name else place.text)
+            self._name_characters += len(name)
+            self._value_characters += len(place.text)
             if len(self._values) < _MOST_REMEMBERED:
                 self._values.add(place.text)
         return _FIELD_BORDER.join(fields)
+
+    def _has_long_names(self) -> bool:
+        """Whether the names that were written are far longer than the values below them."""
+        most = _MOST_NAMES + _MOST_NAMES_SHARE * self._value_characters
+        return self._name_characters > most
 
     def _repeats_names(self, row: list[Place]) -> bool:
         """Whether a row has the names of the columns again, as at the beginning of a page."""

@@ -136,10 +136,7 @@ def test_a_conversation_that_went_on_meanwhile_is_not_continued(
     server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = respond(server).json()
-    keep = server.conversations.records
-    records = [keep(first["id"].removeprefix("resp_").rpartition(".")[0])]
-    records.append(records[0] * 2)
-    monkeypatch.setattr(server.conversations, "records", lambda id: records.pop(0))
+    monkeypatch.setattr(server.conversations, "count_turns", lambda id: 2)
     refused = respond(server, FOLLOW_UP, previous_response_id=first["id"])
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conversation_changed")
 
