@@ -1,6 +1,7 @@
 """The base of data sets whose conversations are about the passages of another data set."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from convrag import Dataset, Document, Passage
 from convrag.sdk.types import CorpusPart
@@ -35,6 +36,10 @@ class BorrowedCorpusDataset(Dataset):
     def document(self, domain: str, document_id: str) -> Document | None:
         """Return a document of the corpus's data set."""
         return self.corpus_dataset.document(domain, document_id)
+
+    def document_file(self, domain: str, document_id: str) -> Path | None:
+        """Return the file of a document of the corpus's data set."""
+        return self.corpus_dataset.document_file(domain, document_id)
 
     def explain_missing_corpus(self, domain: str) -> str:
         """Return the explanation of the corpus's data set."""

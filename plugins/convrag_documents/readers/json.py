@@ -15,6 +15,12 @@ _URL_NAMES = ("url", "link", "source_url")
 _COLUMN_NAMES = ("columns", "header", "headers", "fields")
 """Names under which an object has the names of the columns of its rows."""
 
+_LONGEST_NAME = 100
+"""Characters of a field's name that are written before each of its values, the last ones."""
+
+_LONG_ARRAY = 100
+"""An array of more texts and numbers is one line, which has the field's name once."""
+
 
 def read_jsonl(content: bytes) -> Iterator[Document]:
     """Read one document from each line, named by the number of its line.
@@ -80,7 +86,7 @@ def _list_fields(value: Any, name: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         columns = _find_columns(value)
         for key, each in value.items():
-            inner_name = f"{name}.{key}" if name else key
+            inner_name = _shorten(f"{name}.{key}" if name else key)
             if columns and _is_table(each):
                 yield from _format_rows([columns, *each]).split("\n")
             elif each is not columns:
@@ -88,12 +94,26 @@ def _list_fields(value: Any, name: str = "") -> Iterator[str]:
     elif _is_table(value):
         yield from _format_rows(value).split("\n")
     elif isinstance(value, list):
+        if len(value) > _LONG_ARRAY and not any(isinstance(each, dict | list) for each in value):
+            text = ", ".join(filter(str.strip, map(_format_value, value)))
+            value = [text]
         for each in value:
             yield from _list_fields(each, name)
-    elif isinstance(value, str | int | float):
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+    else:
+        text = _format_value(value)
         if text.strip():
             yield f"{name}: {text}" if name else text
+
+
+def _format_value(value: Any) -> str:
+    """Write a text or a number; null is empty."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}"
 
 
 def _is_table(value: Any) -> bool:

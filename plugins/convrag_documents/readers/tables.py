@@ -54,7 +54,16 @@ def format_table(rows: Iterable[Sequence[Cell]], caption: str = "") -> str:
 
 def format_named_rows(rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield a line for each row that is not empty, of a file of data without marked cells."""
-    return write_rows(([Cell(text) for text in row] for row in rows), has_forms=False)
+    cells = ([Cell(text) for text in _remove_empty_end(row)] for row in rows)
+    return write_rows(cells, has_forms=False)
+
+
+def _remove_empty_end(row: Sequence[str]) -> Sequence[str]:
+    """Return a row without the empty cells at its end, which may be a million."""
+    end = len(row)
+    while end and not row[end - 1].strip():
+        end -= 1
+    return row[:end]
 
 
 def write_rows(rows: Iterable[Sequence[Cell]], *, has_forms: bool = True) -> Iterator[str]:

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from convrag_web.server.errors import RequestError
-from convrag_web.server.guard import HEADERS
+from convrag_web.server.reply_headers import HEADERS
 
 log = logging.getLogger("convrag.serve")
 

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from convrag_web.server.errors import RequestError, describe_failure
+from convrag_web.server.reply_headers import HEADERS
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source", "/original"})
 """Paths that need no token, like those below /static/.
@@ -25,23 +26,6 @@ The addresses of sources and of files are signed.
 
 BODY_SECONDS = 30.0
 """The time within which the body of a request must have come."""
-
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'"
-)
-
-HEADERS = {
-    "X-Convrag": "conversations",  # so that nobody takes it for a language model's server
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from convrag_web.server.guard import CONTENT_SECURITY_POLICY, Access
+from convrag_web.server.guard import Access
+from convrag_web.server.reply_headers import CONTENT_SECURITY_POLICY
 from convrag_web.server.task import ServeTask
 from document_files import make_pdf
 from served import RunningServer, serve

@@ -19,7 +19,8 @@ pytest.importorskip("prometheus_client")
 from convrag.sdk.storage import DiskError, StoreUnusable
 from convrag_basics.direct import DirectGenerator
 from convrag_web.server import guard
-from convrag_web.server.guard import HEADERS, Access
+from convrag_web.server.guard import Access
+from convrag_web.server.reply_headers import HEADERS
 from convrag_web.server.serving import list_hosts
 from convrag_web.server.task import ServeTask
 from served import QUESTION, RunningServer, serve
