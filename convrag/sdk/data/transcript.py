@@ -1,6 +1,6 @@
 """A conversation as Markdown, and the numbered passages of its answers, as chat and server show."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -35,16 +35,25 @@ def list_sources(records: Sequence[TurnRecord]) -> list[Source]:
     if not records:
         return []
     last = records[-1]
-    passages = {}
-    for record in records:
-        for item in record.evidence.items:
-            passages[item.passage.id] = item.passage
+    passages = _find_passages(records, set(last.citation_numbers))
     sources = []
     for passage_id, number in last.citation_numbers.items():
         if passage_id in passages:
             is_cited = passage_id in last.answer.citations
             sources.append(Source(number, passages[passage_id], is_cited))
     return sorted(sources, key=lambda source: source.number)
+
+
+def _find_passages(records: Sequence[TurnRecord], ids: Set[str]) -> dict[str, Passage]:
+    """Find passages in the newest turns that show them; older turns are read only for the rest."""
+    passages: dict[str, Passage] = {}
+    for record in reversed(records):
+        for item in record.evidence.items:
+            if item.passage.id in ids:
+                passages.setdefault(item.passage.id, item.passage)
+        if len(passages) == len(ids):
+            break
+    return passages
 
 
 def find_source(records: Sequence[TurnRecord], number: int) -> tuple[int, Source] | None:
