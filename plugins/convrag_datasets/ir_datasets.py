@@ -41,7 +41,7 @@ class IrDatasetsDataset(FileDataset):
             found, too.
     """
 
-    requires: ClassVar = {"ir_datasets": "convrag[ir_datasets]"}
+    requires: ClassVar = {"ir_datasets": "convrag[ir-datasets]"}
     env_vars = ("IR_DATASETS_HOME",)
 
     def __init__(self, *, id: str) -> None:

@@ -21,7 +21,7 @@ from convrag_kit.inventory import find_version
 _GROUPS = ("dataset", *Stages._fields, "tracker")
 
 
-_FOR_TESTS = frozenset({"test", "small_model"})
+_FOR_TESTS = frozenset({"test", "small-model"})
 """Extras of those who work on convrag itself."""
 
 Level = Literal["ok", "-", "warn", "fail"]

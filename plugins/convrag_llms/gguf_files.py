@@ -103,7 +103,7 @@ class GgufFile:
         try:
             from huggingface_hub import HfApi
         except ImportError:
-            return "llm.repo needs huggingface_hub: pip install 'convrag[llama_cpp]'"
+            return "llm.repo needs huggingface_hub: pip install 'convrag[llama-cpp]'"
         try:
             info = HfApi().model_info(str(self.repo), timeout=_HUB_TIMEOUT)
         except Exception as error:  # offline, no such repository, no access

@@ -77,7 +77,7 @@ class LlamaCpp(LLM):
     """
 
     streams = True
-    requires: ClassVar[Mapping[str, str]] = {"llama_cpp": "convrag[llama_cpp]"}
+    requires: ClassVar[Mapping[str, str]] = {"llama_cpp": "convrag[llama-cpp]"}
     libraries = ("llama-cpp-python",)
 
     def __init__(

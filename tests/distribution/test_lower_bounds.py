@@ -86,3 +86,13 @@ def test_the_pinned_versions_satisfy_the_bounds() -> None:
         and not requirement.specifier.contains(pinned, prereleases=True)
     ]
     assert wrong == []
+
+
+def test_names_of_extras_have_no_underscore() -> None:
+    """pip before 23.3 finds no extra whose name has one, and installs nothing but a warning."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    requested = [
+        extra for lines in extras.values() for line in lines for extra in Requirement(line).extras
+    ]
+    assert [name for name in (*extras, *requested) if "_" in name] == []

@@ -62,7 +62,7 @@ def test_the_pythons_are_the_same_everywhere() -> None:
     assert f"set -- {' '.join(PYTHONS)}" in (ROOT / ".ci/extras").read_text(encoding="utf-8")
 
 
-NOT_IMPORTED = {"all", "docs", "llama_cpp", "notebooks", "small_model", "test"}
+NOT_IMPORTED = {"all", "docs", "llama-cpp", "notebooks", "small-model", "test"}
 """Extras of extras, and those that pip builds for ten minutes."""
 
 

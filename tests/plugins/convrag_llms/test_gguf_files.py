@@ -129,5 +129,5 @@ def test_asking_again_draws_again(model: Path) -> None:
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     done = run_task(["llm=llama_cpp", "llm.model=absent.gguf", "rewriter=condense"], tmp_path)
     assert done.returncode == 2
-    assert "absent.gguf" in done.stderr or "convrag[llama_cpp]" in done.stderr
+    assert "absent.gguf" in done.stderr or "convrag[llama-cpp]" in done.stderr
     assert "Traceback" not in done.stderr
