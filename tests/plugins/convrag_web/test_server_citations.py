@@ -192,7 +192,8 @@ def test_the_page_of_a_source_shows_bidirectional_controls_as_signs() -> None:
 
     hostile = "pay \u202e001 ot\u202c \u2066x\u2069 \x1b[2J <b>\r\nnext"
     passage = Passage("p", hostile, title=hostile, url="https://a.example")
-    page = _format_page(passage, show_document(Document("p", hostile, hostile, ""), passage))
+    shown = show_document(Document("p", hostile, hostile, ""), passage)
+    page = _format_page(passage, shown, original="")
     assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", page)
     assert "pay \ufffd001 ot\ufffd" in page
     assert "&lt;b&gt;" in page
