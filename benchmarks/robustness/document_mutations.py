@@ -101,7 +101,9 @@ def _mutate_member(content: bytes, others: Sequence[bytes], chance: random.Rando
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for each, data in members:
-            archive.writestr(each, data)
+            info = zipfile.ZipInfo(each)  # of no certain time: a seed has the same bytes each day
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, data)
     return packed.getvalue()
 
 

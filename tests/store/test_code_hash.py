@@ -156,6 +156,7 @@ def test_a_class_without_a_file_is_told_by_its_code() -> None:
             ["convrag.sdk.text.sentences.split_sentences"],
             [
                 "convrag.sdk.text.analysis",
+                "convrag.sdk.text.characters",
                 "convrag.sdk.text.languages",
                 "convrag.sdk.text.sentences",
                 "convrag.sdk.text.stems",
@@ -164,8 +165,8 @@ def test_a_class_without_a_file_is_told_by_its_code() -> None:
             ],
         ),
         (["convrag.Rewriter"], []),
-        (["convrag.PromptTemplate"], ["convrag.sdk.llm.prompts"]),
-        (["convrag.sdk.llm.prompts.*"], ["convrag.sdk.llm.prompts"]),
+        (["convrag.PromptTemplate"], ["convrag.sdk.llm.marks", "convrag.sdk.llm.prompts"]),
+        (["convrag.sdk.llm.prompts.*"], ["convrag.sdk.llm.marks", "convrag.sdk.llm.prompts"]),
         (["convrag.nonsense.name"], []),
     ],
 )

@@ -13,7 +13,9 @@ def make_zip(members: Mapping[str, str | bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
-            archive.writestr(name, content)
+            member = zipfile.ZipInfo(name)  # of no certain time, so that the bytes are the same
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, content)
     return buffer.getvalue()
 
 
