@@ -28,6 +28,9 @@ Raise it with a change of them. A new table that earlier versions of convrag do 
 it is created if it is missing.
 """
 
+_HIGHEST_NUMBER = 2**31 - 1
+"""The highest number that each database takes for a turn."""
+
 _ESCAPED = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
 
 _TABLES = (
@@ -273,6 +276,8 @@ class ConversationDatabase:
 
     def read_record(self, conversation_id: str, number: int) -> TurnRecord | None:
         """Read the record of one turn, from 1, or of the last one, 0; None if there is none."""
+        if number > _HIGHEST_NUMBER:
+            return None
         values = {"key": hash_id(conversation_id), "number": number}
         with self._transactions.read() as connection:
             row = connection.execute(_FIND_TURN, values).fetchone()

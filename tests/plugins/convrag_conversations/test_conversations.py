@@ -288,6 +288,7 @@ def test_one_record_is_read_without_the_others(
     assert [each and each.original_query for each in found] == ["one?", "two?", "three?", "three?"]
     assert len(parsed) == len(numbers)
     assert conversations.find_record("c", 4) is None
+    assert conversations.find_record("c", 10**19) is None  # more than a database's integer
     assert conversations.find_record("x", 0) is None
     assert [conversations.count_turns(name) for name in "cdx"] == [3, 1, 0]
 
