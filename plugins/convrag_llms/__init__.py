@@ -43,6 +43,7 @@ How requests are sent:
 * `openai_protocol`: OpenAI's protocol over these connections.
 * `litellm_library`: imports litellm, and calls it.
 * `litellm_transport`: sends litellm's requests through our connections.
+* `mended_reply`: replies as litellm's types take them.
 * `redacted_logs`: loggers of HTTP libraries, without secrets.
 * `batching`: requests in waves, at half the price (`llm.batch=true`).
 * `batch_protocols`: the batches of OpenAI and Anthropic.

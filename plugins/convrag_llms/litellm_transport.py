@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import httpx
 
 from convrag_llms.connections import CONNECTIONS, Response
+from convrag_llms.mended_reply import mend_reply
 
 Answer = Callable[[str, bytes, Mapping[str, str]], bytes]
 """URL, body and headers of a request -> the body of its response.
@@ -42,13 +43,14 @@ class Transport(httpx.BaseTransport):  # type: ignore[misc, unused-ignore]
         if answer is not None:
             return httpx.Response(200, content=answer(url, body, headers))
         response = CONNECTIONS.send(request.method, url, body, headers)
-        # The body is decompressed already.
+        # The body is decompressed already, and may be mended.
         kept = [
             (name, value)
             for name, value in response.headers.items()
-            if name.lower() != "content-encoding"
+            if name.lower() not in ("content-encoding", "content-length")
         ]
-        return httpx.Response(response.status, headers=kept, stream=_Body(response))
+        stream = _MendedBody(response) if _is_whole_reply(response) else _Body(response)
+        return httpx.Response(response.status, headers=kept, stream=stream)
 
 
 class _Body(httpx.SyncByteStream):  # type: ignore[misc, unused-ignore]
@@ -62,6 +64,21 @@ class _Body(httpx.SyncByteStream):  # type: ignore[misc, unused-ignore]
 
     def close(self) -> None:
         self._response.close()
+
+
+class _MendedBody(_Body):
+    """The body of a whole reply, as litellm's types take it."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield mend_reply(b"".join(super().__iter__()))
+
+
+def _is_whole_reply(response: Response) -> bool:
+    """Whether a response is a reply that does not come as events."""
+    kind = next(
+        (value for name, value in response.headers.items() if name.lower() == "content-type"), ""
+    )
+    return response.status == 200 and kind.startswith("application/json")
 
 
 class Client(httpx.Client):  # type: ignore[misc, unused-ignore]

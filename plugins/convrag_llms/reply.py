@@ -45,8 +45,8 @@ class TokenCounts:
         if not isinstance(usage, dict):
             return cls()
         return cls(
-            prompt=_read_count(usage.get("prompt_tokens")),
-            completion=_read_count(usage.get("completion_tokens")),
+            prompt=read_count(usage.get("prompt_tokens")),
+            completion=read_count(usage.get("completion_tokens")),
             cached=_read_detail(usage, "prompt_tokens_details", "cached_tokens") or 0,
             thoughts=_read_detail(usage, "completion_tokens_details", "reasoning_tokens"),
         )
@@ -54,10 +54,10 @@ class TokenCounts:
 
 def _read_detail(usage: Mapping[str, Any], details: str, name: str) -> int | None:
     found = usage.get(details)
-    return _read_count(found.get(name)) if isinstance(found, dict) else None
+    return read_count(found.get(name)) if isinstance(found, dict) else None
 
 
-def _read_count(value: Any) -> int | None:
+def read_count(value: Any) -> int | None:
     """Read a number of tokens; None for what can be none, such as 1e400, which is infinite."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 0 < value <= _MOST_TOKENS else None

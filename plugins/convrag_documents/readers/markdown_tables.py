@@ -30,6 +30,10 @@ _OTHER_BLOCK = re.compile(r"`{3}|~{3}|<[A-Za-z/!?]")
 _CODE_INDENT = 4
 
 
+_MOST_EXTRA = 1000
+"""Cells of a row beyond the last column that are read; Markdown itself shows none of them."""
+
+
 class MarkdownTable(NamedTuple):
     """A table in lines of Markdown.
 
@@ -80,10 +84,9 @@ class TableFinder:
             end += 1
         shown_prefix = prefix if len(prefix) > 1 or ">" in prefix else ""
         rows = [[Cell(self._clean_name(name) or name, is_heading=True) for name in names]]
-        rows.extend(
-            [Cell(text) for text in _split_row(_strip_prefix(line))]
-            for line in self._lines[first + 2 : end]
-        )
+        for line in self._lines[first + 2 : end]:
+            cells = _split_row(_strip_prefix(line))[: width + _MOST_EXTRA]
+            rows.append([Cell(text) for text in cells])
         return MarkdownTable([shown_prefix + line for line in write_rows(rows)], end)
 
     def _read_html(self, first: int) -> MarkdownTable | None:

@@ -30,6 +30,10 @@ _LARGEST_CONTENT = 2_000_000
 """Bytes of a page's drawing that are read: pypdf takes some 70 times as much memory."""
 
 
+_LARGEST_STREAM = 20_000_000
+"""Bytes that a stream may have when it is unpacked; pypdf undoes some packings row by row."""
+
+
 class _Failures(NamedTuple):
     """Pages that are not read: damaged ones, pictures alone, and those of which a part is read."""
 
@@ -40,6 +44,18 @@ class _Failures(NamedTuple):
 
 def read_pdf(content: bytes) -> Iterator[Document]:
     """Read the text of the pages and the values of forms, with the bookmarks as headings."""
+    from pypdf import apply_configuration
+
+    with apply_configuration(zlib_maximum_output_length=_LARGEST_STREAM):
+        document, problem = _read_document(content)
+    if document is not None:
+        yield document
+    if problem:
+        raise Unreadable(problem)
+
+
+def _read_document(content: bytes) -> tuple[Document | None, str]:
+    """Read the document, None where it has no text, and say what of it is not read."""
     from pypdf import PdfReader
 
     reader = PdfReader(BytesIO(content))
@@ -52,11 +68,11 @@ def read_pdf(content: bytes) -> Iterator[Document]:
     for page in pages:
         builder.begin_page()
         builder.add(page.text)
-    if builder:
-        yield _add_headings(builder.build(), reader, pages)
+    document = _add_headings(builder.build(), reader, pages) if builder else None
     problem = _describe_failures(failures, len(pages), has_text=bool(builder))
-    if problem or is_dynamic_form(reader):
-        raise Unreadable(problem or "it is a form of XFA, which only Adobe's programs show")
+    if not problem and is_dynamic_form(reader):
+        problem = "it is a form of XFA, which only Adobe's programs show"
+    return document, problem
 
 
 def _decrypt(reader: PdfReader) -> None:

@@ -1,0 +1,40 @@
+"""Replies in OpenAI's form as litellm's types take them: it refuses a whole reply for a field."""
+
+import json
+from typing import Any
+
+from convrag_llms.reply import read_count
+
+_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+def mend_reply(body: bytes) -> bytes:
+    """Return a reply without numbers of tokens that are none, and with a refusal as its text.
+
+    Anything else, such as an error or a vector, is returned as it is.
+    """
+    try:
+        reply = json.loads(body)
+    except ValueError:
+        return body
+    if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
+        return body
+    usage = reply.get("usage")
+    if isinstance(usage, dict):
+        counts = {name: read_count(usage[name]) or 0 for name in _COUNTS if name in usage}
+        reply["usage"] = {**usage, **counts}
+    for choice in reply["choices"]:
+        _mend_choice(choice)
+    return json.dumps(reply).encode()
+
+
+def _mend_choice(choice: Any) -> None:
+    """Let parts of a message that say why it is refused be its text."""
+    message = choice.get("message") if isinstance(choice, dict) else None
+    parts = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(parts, list):
+        return
+    refusals = [part.get("refusal") for part in parts if isinstance(part, dict)]
+    texts = [text for text in refusals if isinstance(text, str)]
+    if texts and len(texts) == len(parts):
+        message["content"] = "".join(texts)
