@@ -51,9 +51,6 @@ _METRIC_BATCH = 1000
 _NAME_LENGTH = 250
 """The longest name of a run; a database other than SQLite refuses longer ones."""
 
-_ENDING_SECONDS = 10.0
-"""The time that a run may take to be logged after it has left its folder."""
-
 limit_logs(logging.WARNING, "alembic", "mlflow")
 limit_logs(logging.CRITICAL, "mlflow.store.db.utils")  # it logs, with a traceback, what it raises
 
@@ -112,20 +109,17 @@ class Experiment:
                 holds it.
         """
         condition = "attributes.status = 'RUNNING'"
-        suspects = []
         for run in self.client.search_runs([self.id], condition):
             other = Path(run.data.tags.get(FOLDER, ""))
             is_own = other == folder and run.data.tags.get(KIND) == "run"
             is_grids = other == folder or other in folder.parents
-            if is_own:
-                self.client.set_terminated(run.info.run_id, "KILLED")
-            elif other.is_absolute() and not is_grids and not is_held(other):
-                suspects.append(run.info.run_id)
-        if suspects:
-            time.sleep(_ENDING_SECONDS)  # a run that ends leaves its folder before it is logged
-        for run_id in suspects:
-            if self.client.get_run(run_id).info.status == "RUNNING":
-                self.client.set_terminated(run_id, "KILLED")
+            if is_own or (other.is_absolute() and not is_grids and not is_held(other)):
+                self._end_if_running(run.info.run_id)
+
+    def _end_if_running(self, run_id: str) -> None:
+        """End a run, unless it has ended since it was found: then it has left its folder, too."""
+        if self.client.get_run(run_id).info.status == "RUNNING":
+            self.client.set_terminated(run_id, "KILLED")
 
     def find_obstacle(self) -> str:
         """Say why the experiment takes no runs by now; empty where it does."""
