@@ -33,7 +33,7 @@ MEMORY = 1_000_000_000
 """Bytes of memory beyond those of the libraries."""
 
 SECONDS = 10
-"""Of processor time for a document."""
+"""The processor time of a document."""
 
 WALL_SECONDS = 120
 """After which a document is late, however busy the machine is."""

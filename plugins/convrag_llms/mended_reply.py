@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from convrag_llms.reply import read_count
+from convrag_llms.reply import read_count, read_text
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
@@ -29,12 +29,11 @@ def mend_reply(body: bytes) -> bytes:
 
 
 def _mend_choice(choice: Any) -> None:
-    """Let parts of a message that say why it is refused be its text."""
+    """Make a text of the parts of a message that only say why it is refused."""
     message = choice.get("message") if isinstance(choice, dict) else None
     parts = message.get("content") if isinstance(message, dict) else None
     if not isinstance(parts, list):
         return
-    refusals = [part.get("refusal") for part in parts if isinstance(part, dict)]
-    texts = [text for text in refusals if isinstance(text, str)]
-    if texts and len(texts) == len(parts):
-        message["content"] = "".join(texts)
+    are_refusals = all(isinstance(part, dict) and part.get("type") == "refusal" for part in parts)
+    if parts and are_refusals:
+        message["content"] = read_text(parts)

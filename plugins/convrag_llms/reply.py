@@ -289,7 +289,7 @@ _THOUGHT_PARTS = frozenset({"thinking", "reasoning", "reasoning_content", "thoug
 
 def _read_thought_fields(message: Mapping[str, Any]) -> str:
     for name in _THOUGHT_FIELDS:
-        text = _read_text(message.get(name))
+        text = read_text(message.get(name))
         if text:
             return text
     return ""
@@ -298,13 +298,13 @@ def _read_thought_fields(message: Mapping[str, Any]) -> str:
 def _list_parts(content: Any) -> list[tuple[bool, str]]:
     """List the parts of a content, which may be a text: whether each is a thought, and its text."""
     if not isinstance(content, list):
-        return [(False, _read_text(content))]
+        return [(False, read_text(content))]
     parts = []
     for part in content:
         is_thought = isinstance(part, dict) and (
             part.get("type") in _THOUGHT_PARTS or part.get("thought") is True
         )
-        parts.append((is_thought, _read_text(part)))
+        parts.append((is_thought, read_text(part)))
     return parts
 
 
@@ -317,16 +317,16 @@ def _read_refusal(message: Mapping[str, Any]) -> str:
     return ""
 
 
-def _read_text(value: Any) -> str:
+def read_text(value: Any) -> str:
     """Read the text of a value: a text, an object that holds one, or a list of such."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "".join(_read_text(each) for each in value)
+        return "".join(read_text(each) for each in value)
     if isinstance(value, dict):
         for name in ("text", "refusal", *_THOUGHT_FIELDS, "content"):
             if value.get(name):
-                return _read_text(value[name])
+                return read_text(value[name])
     return ""
 
 

@@ -145,7 +145,7 @@ KNOWN = [page for page in PAGES if not page.startswith(NEW_OPTIONS)]
 
 
 def unknown_choices(arguments: list[str]) -> list[str]:
-    """Of the overrides, those that choose an option, variant or preset that there is not."""
+    """List the overrides that choose an option, variant or preset that does not exist."""
     registry = plugins.load().registry
     unknown = []
     for argument in arguments:

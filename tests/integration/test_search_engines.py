@@ -220,7 +220,7 @@ def test_a_damaged_index_is_replaced_in_one_step(any_engine: SearchEngine, store
 
 
 def test_two_commands_at_a_time_build_one_index(any_engine: SearchEngine, tmp_path: Path) -> None:
-    """Of two machines, say: with stores of their own, whose locks do not see each other."""
+    """They have stores of their own, as on two machines: their locks do not see each other."""
     stages = [
         make(any_engine, Store(tmp_path / name), dataset=Streamed(300), chunk=10)
         for name in ("one", "two")

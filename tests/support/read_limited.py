@@ -17,7 +17,7 @@ from limited_process import run_limited
 
 MEGABYTES = 200
 SECONDS = 60
-"""Of processor time; a busy machine counts some of what others take."""
+"""The processor time of a document; a busy machine counts some of what others take."""
 
 
 def read(name: str, content: bytes) -> None:

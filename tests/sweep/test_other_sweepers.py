@@ -34,7 +34,7 @@ def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def values(folder: Path, metric: str) -> list[float]:
-    """Of the jobs, in their order."""
+    """Read a metric of each job, in their order."""
     jobs = sorted(
         folder.glob("outputs/sweeps/*/*/metrics.json"), key=lambda path: int(path.parent.name)
     )

@@ -278,7 +278,7 @@ def test_compose_gives_a_working_pipeline(here: Any) -> None:
 
 
 def test_a_record_has_the_prompt_of_the_answer(store: Store) -> None:
-    """That of the generator's last call: neither the rewriter's, nor those of the metrics."""
+    """It is the prompt of the generator's last call: not the rewriter's, nor a metric's."""
 
     class Asking(toys.QuotingGenerator):
         def __init__(self, llm: Any) -> None:

@@ -195,7 +195,7 @@ def understand(question: Question) -> Question:
 def _empty_refusal(turn: Turn) -> Turn:
     """Return a turn without its answer if that is a refusal.
 
-    It is made anew, since `replace` takes five times as long, which counts over a long history.
+    It is made anew, since `replace` takes longer, which counts over a long history.
     """
     if not turn.answer.startswith(REFUSALS):
         return turn

@@ -116,7 +116,7 @@ class TestClustering:
         assert all(labels[i] == labels[i % 9] >= 0 for i in range(60))
 
     def test_topics_have_the_words_of_bertopic(self) -> None:
-        """Of the same texts with the same topics, by its own fit."""
+        """BERTopic's own fit gives them for the same texts and topics."""
         import warnings
 
         kinds = ["red kettlewhistles", "blue kettleboils", "old kettlecools"]

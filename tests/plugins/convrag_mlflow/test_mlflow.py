@@ -308,7 +308,7 @@ def leave_running(folder: Path) -> None:
 
 @IGNORED
 def test_runs_of_killed_processes_end_with_the_next_start(here: Path) -> None:
-    """Of a plain command, and of a grid; a run whose folder is held, and one elsewhere, go on."""
+    """A plain command ends them, and a grid; a run whose folder is held, or away, goes on."""
     command = [*QUICK, "rewriter=none"]
     for name in ("dead", "held", "away"):
         assert run_task([*command, f"hydra.run.dir=outputs/{name}"], here).returncode == 0

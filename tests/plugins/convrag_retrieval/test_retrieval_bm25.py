@@ -315,7 +315,7 @@ def test_a_second_instance_loads_the_index_and_neither_rebuilds_nor_unpickles(
 
 
 def test_the_identity_covers_the_libraries(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the fingerprint and of the index."""
+    """The identity of the stage, and that of its index."""
     assert {"numpy", "PyStemmer"} <= {*collect_libraries(BM25Retriever)}
     BM25Retriever(dataset=MOON, store=store).prepare()
     monkeypatch.setattr(bm25, "find_version", lambda name: f"{name} 99")

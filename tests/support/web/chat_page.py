@@ -66,7 +66,7 @@ class ChatPage:
 
     @property
     def ids(self) -> list[str]:
-        """Of the conversations that are shown, as the address has them."""
+        """The ids of the conversations that are shown, as the address has them."""
         return [unquote(part) for part in self.page.url.partition("#")[2].split("/")[2:] if part]
 
     def button(self, name: str) -> Locator:
