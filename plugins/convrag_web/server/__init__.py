@@ -47,6 +47,7 @@ Common to all:
 
 * `connections`: limits of connections, before a request is looked at.
 * `guard`: who may ask: token, Host and Origin, size and time of a request.
+* `long_texts`: cuts long texts into parts.
 * `reply_headers`: the headers of every reply, such as its Content-Security-Policy.
 * `page_files`: the files of the chat page.
 * `health_api`, `server_metrics`: /healthz and /metrics; counts for Prometheus, and log lines.

@@ -1,6 +1,6 @@
 """An answer with the citations that OpenAI's clients get: counted from 1, with addresses."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +9,7 @@ from convrag.sdk.data.transcript import list_sources, name_passage
 from convrag.sdk.output.printable import escape_markdown
 from convrag.sdk.text.analysis import take_words
 from convrag.sdk.text.citations import find_citations, strip_gap
+from convrag_web.server.long_texts import LONG, cut_text
 from convrag_web.server.open_end import OpenEnd
 from convrag_web.server.source_links import is_web_address
 
@@ -24,9 +25,6 @@ _MOST_REPEATED = 1000
 
 _LONGEST_TITLE = 200
 """The characters of a source's title."""
-
-SLICE = 65_536
-"""The characters of a long text that are worked on at a time, so that other threads may go on."""
 
 MakeLink = Callable[[str, str], str]
 """Makes the address of a passage's page from the name of its corpus and its id."""
@@ -64,7 +62,7 @@ class CitedReply:
     @property
     def is_long(self) -> bool:
         """Whether the reply is longer than what is worked on at a time."""
-        return self._length > SLICE
+        return self._length > LONG
 
     @property
     def text(self) -> str:
@@ -182,12 +180,6 @@ class CitedReply:
         if is_web_address(passage.url):
             described["source_url"] = passage.url
         return described
-
-
-def cut_text(text: str) -> Iterator[str]:
-    """Cut a text into parts of at most `SLICE` characters."""
-    for start in range(0, len(text), SLICE):
-        yield text[start : start + SLICE]
 
 
 def _format_source(number: int, described: dict[str, Any], text: str) -> str:

@@ -13,7 +13,6 @@ from convrag.sdk.data.rows import RecordRow
 from convrag.sdk.tasks.turns import ConversationInfo, StageFinished, StageNotice, Stages
 from convrag.sdk.text.support import find_unsupported
 from convrag_web.server import conversation_schemas as schemas
-from convrag_web.server.cited_reply import cut_text
 from convrag_web.server.conversation_export import format_export
 from convrag_web.server.conversation_turns import ConversationTurns
 from convrag_web.server.document_view import find_passage, get_document_id, show_document
@@ -26,7 +25,6 @@ from convrag_web.server.feedback import (
     format_feedback,
 )
 from convrag_web.server.json_reply import (
-    LONG,
     JsonReply,
     JsonText,
     format_json_text,
@@ -35,6 +33,7 @@ from convrag_web.server.json_reply import (
     format_with_records,
     is_long,
 )
+from convrag_web.server.long_texts import LONG, cut_text
 from convrag_web.server.original_file import make_original_address
 from convrag_web.server.request_texts import check_length
 from convrag_web.server.running_turn import Event, RunningTurn

@@ -12,9 +12,7 @@ from starlette.responses import Response
 from convrag import TurnRecord
 from convrag.sdk.data.strict_json import format_json
 from convrag.sdk.llm.streaming import mend_surrogates
-
-LONG = 65_536
-"""The characters of a text that is formatted at once."""
+from convrag_web.server.long_texts import LONG, cut_text
 
 
 def format_json_text(value: Any) -> str:
@@ -52,8 +50,8 @@ def _list_parts(value: Any) -> Iterator[str]:
     if isinstance(value, str) and len(value) > LONG:
         mended = mend_surrogates(value)
         yield '"'
-        for start in range(0, len(mended), LONG):
-            yield format_json(mended[start : start + LONG])[1:-1]
+        for part in cut_text(mended):
+            yield format_json(part)[1:-1]
         yield '"'
     elif type(value) is dict and all(isinstance(name, str) for name in value):
         separator = "{"

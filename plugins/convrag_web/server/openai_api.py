@@ -14,17 +14,17 @@ from starlette.responses import Response
 from convrag import Message, TurnRecord
 from convrag.sdk.tasks.turns import StageFinished, to_turn
 from convrag_web.server.chores import answer_chore
-from convrag_web.server.cited_reply import CitedReply, cut_text
+from convrag_web.server.cited_reply import CitedReply
 from convrag_web.server.completions import CompletionForm
 from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.json_reply import (
-    LONG,
     JsonReply,
     JsonText,
     format_json_text,
     format_long_json,
     is_long,
 )
+from convrag_web.server.long_texts import LONG, cut_text
 from convrag_web.server.message_reading import make_question, pair_messages, read_messages
 from convrag_web.server.openai_requests import (
     ChatMessage,
