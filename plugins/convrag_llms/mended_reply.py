@@ -31,9 +31,10 @@ def mend_reply(body: bytes) -> bytes:
 def _mend_choice(choice: Any) -> None:
     """Make a text of the parts of a message that only say why it is refused."""
     message = choice.get("message") if isinstance(choice, dict) else None
-    parts = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(parts, list):
+    if not isinstance(message, dict):
         return
-    are_refusals = all(isinstance(part, dict) and part.get("type") == "refusal" for part in parts)
-    if parts and are_refusals:
+    parts = message.get("content")
+    if not isinstance(parts, list) or not parts:
+        return
+    if all(isinstance(part, dict) and part.get("type") == "refusal" for part in parts):
         message["content"] = read_text(parts)

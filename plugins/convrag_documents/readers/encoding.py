@@ -35,6 +35,17 @@ _MULTIBYTE = (
 """Beginnings of the names of encodings with several bytes a letter."""
 
 _WESTERN = "cp1252"
+_NO_ENCODINGS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
+"""Names that Python knows, which are not encodings of text in files."""
+
+_DECLARED = re.compile(
+    rb"""<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_DECLARED_WITHIN = 4096
+"""Bytes at the beginning of a page in which it may declare its encoding."""
+
 _WORD = re.compile(r"[^\W\d_]+")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 _MOST_CONTROLS = 1 / 200
@@ -67,18 +78,25 @@ def find_codec(label: str) -> str | None:
 
     found = webencodings.lookup(label)
     if found is None:
-        return _find_python_codec(label)
+        return find_python_codec(label)
     name: str = found.codec_info.name
     return {"gbk": "gb18030", "x-user-defined": _WESTERN, "replacement": None}.get(name, name)
 
 
-def _find_python_codec(label: str) -> str | None:
-    """Find an encoding that Python knows, and browsers do not (cp437)."""
+def find_python_codec(label: str) -> str | None:
+    """Find an encoding of text that Python knows by a label; None if it knows none."""
     try:
         "".encode(label)  # raises LookupError for what is not an encoding of text, too
+        name = codecs.lookup(label).name
     except (LookupError, ValueError):
         return None
-    return codecs.lookup(label).name
+    return None if name in _NO_ENCODINGS else name
+
+
+def find_declared_encoding(page: bytes) -> str:
+    """Find the label of the encoding that a page declares; empty where it declares none."""
+    declared = _DECLARED.search(_COMMENT.sub(b"", page[:_DECLARED_WITHIN]))
+    return declared[1].decode("ascii", "replace") if declared else ""
 
 
 def decode_declared(content: bytes, label: str) -> str | None:

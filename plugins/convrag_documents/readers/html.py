@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement
 
 from convrag import Document
-from convrag_documents.readers.encoding import decode, decode_declared
+from convrag_documents.readers.encoding import decode, decode_declared, find_declared_encoding
 from convrag_documents.readers.formulas import format_formula
 from convrag_documents.readers.html_bounds import check_bounds
 from convrag_documents.readers.html_tables import LAYOUT_PARTS, is_data_table, read_table
@@ -25,14 +25,6 @@ from convrag_documents.readers.text_builder import TextBuilder
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-
-_DECLARED = re.compile(
-    rb"""<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""",
-    re.IGNORECASE,
-)
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-_DECLARED_WITHIN = 4096
-"""Bytes at the beginning of a page in which it may declare its encoding."""
 
 _NAMES_LEFT_OUT = """
     head script style template noscript nav svg iframe object canvas audio video
@@ -146,14 +138,14 @@ def format_data_table(html: str) -> str:
 
 def _decode_page(content: bytes) -> str:
     """Decode a page as UTF-8, in the encoding that it declares, or as any other text."""
-    declared = _DECLARED.search(_COMMENT.sub(b"", content[:_DECLARED_WITHIN]))
+    declared = find_declared_encoding(content)
     has_mark = content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if declared is None or has_mark or b"\0" in content:
+    if not declared or has_mark or b"\0" in content:
         return decode(content)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
-        text = decode_declared(content, declared[1].decode())
+        text = decode_declared(content, declared)
         return decode(content) if text is None else text
 
 

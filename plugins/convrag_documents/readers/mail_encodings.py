@@ -1,47 +1,18 @@
 """The encoding of text in a mail, which declares it, often with a wrong or an unknown name."""
 
 import codecs
-import re
 
-from convrag_documents.readers.encoding import decode
+from convrag_documents.readers.encoding import decode, find_codec, find_python_codec
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_WESTERN = "cp1252"
-_SUPERSETS = {
-    "ascii": "",  # where it is true, the text is UTF-8
-    "iso8859-1": _WESTERN,
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-}
-"""An encoding -> the larger one of Windows that is used under its name, as browsers read it."""
-
-_ALIASES = {
-    "ks_c_5601-1987": "cp949",
-    "x-sjis": "cp932",
-    "unicode-1-1-utf-7": "utf-7",
-    "dos-874": "cp874",
-}
-"""Names in mails and pages that Python does not know, and their encodings."""
+_ALIASES = {"unicode-1-1-utf-7": "utf-7"}
+"""Names that neither browsers nor Python know, and their encodings."""
 
 _NAME_PREFIXES = ("x-", "cs", "windows-", "cp-", "ibm-", "ms-")
 _LONGEST_NAME = 40
 _SHORTEST_NAME = 3
-_NO_ENCODINGS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}
-"""Names that Python knows, which are not encodings of text in files."""
-
 _SEVEN_BIT = ("iso2022", "hz", "utf-7")
 """Encodings whose bytes are those of ASCII, so that they would pass as UTF-8."""
-
-_DECLARED = re.compile(
-    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE
-)
-_DECLARED_WITHIN = 4096
-"""Bytes at the beginning of a page in which it may declare its encoding."""
 
 
 def decode_mail_text(content: bytes, *names: str) -> str:
@@ -70,18 +41,18 @@ def decode_mail_text(content: bytes, *names: str) -> str:
 
 
 def find_encoding(name: str) -> str:
-    """Find Python's name of a declared encoding; empty for one that nobody knows.
+    """Find Python's name of a declared encoding, as browsers understand it.
 
-    Windows' encodings take the place of their subsets, as in browsers.
+    It is empty for ASCII, and for a name that nobody knows.
     """
     name = name.strip("\"' \t").lower()[:_LONGEST_NAME]
     name = _ALIASES.get(name, name)
     without_prefixes = [name.removeprefix(prefix) for prefix in _NAME_PREFIXES]
     code_pages = [f"cp{each}" for each in without_prefixes if each != name]
     for each in (name, *without_prefixes, *code_pages):
-        encoding = _find_beginning(each)
+        encoding = _find_beginning(each) or find_codec(each) or ""
         if encoding:
-            return _SUPERSETS.get(encoding, encoding)
+            return "" if encoding == "ascii" else encoding  # where it is true, it is UTF-8
     return ""
 
 
@@ -99,11 +70,14 @@ def _find_beginning(name: str) -> str:
 
 
 def _look_up(name: str) -> str:
-    try:
-        encoding = codecs.lookup(name).name
-    except (LookupError, ValueError):
-        return ""
-    return "" if encoding in _NO_ENCODINGS else encoding
+    """Look up an encoding; mails also use those of seven bits, which browsers refuse."""
+    encoding = find_python_codec(name)
+    if encoding is None or encoding == "ascii" or encoding.startswith(_SEVEN_BIT):
+        return encoding or ""
+    found = find_codec(name)
+    if found == encoding:  # "latin-1" is Python's name alone
+        found = find_codec(encoding)
+    return found or encoding
 
 
 def _try_encoding(content: bytes, encoding: str) -> str | None:
@@ -111,9 +85,3 @@ def _try_encoding(content: bytes, encoding: str) -> str | None:
         return content.decode(encoding)
     except (UnicodeError, LookupError):
         return None
-
-
-def find_declared_encoding(page: bytes) -> str:
-    """Find the name of the encoding that a page declares; empty where it declares none."""
-    declared = _DECLARED.search(page[:_DECLARED_WITHIN])
-    return declared[1].decode("ascii", "replace") if declared else ""

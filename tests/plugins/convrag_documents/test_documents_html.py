@@ -156,6 +156,13 @@ def test_where_an_encoding_is_declared() -> None:
         assert read(f"{head}<p>Отпуск".encode("cp1251")).text == "Отпуск"
 
 
+@pytest.mark.parametrize("label", ["unicode_escape", "idna", "punycode", "klingon"])
+def test_a_declared_name_that_is_no_encoding_is_passed_over(label: str) -> None:
+    """Python takes the first for an encoding, in which a page could write any character."""
+    page = f"<meta charset={label}><p>Schlüssel: \\u0041".encode("cp1252")
+    assert read(page).text == "Schlüssel: \\u0041"
+
+
 def test_a_damaged_letter_does_not_hide_the_declared_encoding() -> None:
     text = "これは日本語の文章です。" * 5
     page = b"<meta charset=shift_jis><p>" + text.encode("cp932") + b"\xff<p>x"
