@@ -4,6 +4,7 @@ Ollama's.
 It gives the planned replies and faults in turn, the last one for ever.
 """
 
+import contextlib
 import json
 import socket
 import struct
@@ -69,6 +70,29 @@ class _HttpServer(ThreadingHTTPServer):
 
     request_queue_size = 256
 
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._connections: set[socket.socket] = set()
+        self._lock = threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def close_connections(self) -> None:
+        """End the connections that clients keep open: they would be answered for ever."""
+        with self._lock:
+            open_now = tuple(self._connections)
+        for connection in open_now:
+            with contextlib.suppress(OSError):  # the client has gone, or the handler has closed it
+                connection.shutdown(socket.SHUT_RDWR)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of clients that go away in mid-reply."""
 
@@ -103,10 +127,11 @@ class Server:
         self.requests.clear()
 
     def stop_listening(self) -> None:
-        """Take no more connections: from now on nothing answers at the address."""
+        """Take no more connections and end those there are: from now on nothing answers."""
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
+        self._http.close_connections()
 
     def close(self) -> None:
         self.stop_listening()
