@@ -1,16 +1,11 @@
 """Writes the files of a run that have a line for each turn: rewrites, records and rankings."""
 
-import struct
-from collections.abc import Iterable
-from math import inf
-
 from convrag.api.hookspecs import hookimpl
-from convrag.api.passages import Hit
 from convrag.api.records import Run, TurnRecord
 from convrag.api.rows import format_query
 from convrag.run.records import to_json
 from convrag.run.run_folder import RunFolder
-from convrag.sdk.data.trec import encode_id
+from convrag.sdk.data.trec import format_trec_lines
 from convrag.sdk.data.utterances import USER
 from convrag.store.files import encode_name
 from convrag.store.json_text import format_json
@@ -53,49 +48,3 @@ def format_beir_line(record: TurnRecord) -> str:
         "agent_response": record.answer.text,
     }
     return format_json(line)
-
-
-def format_trec_lines(record: TurnRecord, tag: str = "convrag") -> list[str]:
-    """Format a ranking as lines of a TREC run, which have six columns.
-
-    White space in ids is percent-encoded.
-
-    Args:
-        record: the record of the turn.
-        tag: the name of the run, which is the last column.
-    """
-    turn = encode_id(record.turn_id)
-    scores = break_ties(record.hits)
-    lines = []
-    for rank, (hit, score) in enumerate(zip(record.hits, scores, strict=True), start=1):
-        lines.append(f"{turn} Q0 {encode_id(hit.passage.id)} {rank} {score!r} {tag}")
-    return lines
-
-
-def break_ties(hits: Iterable[Hit]) -> list[float]:
-    """Make the scores of hits strictly decreasing in single precision.
-
-    trec_eval reads and sorts scores in that precision, and sorts hits with equal scores by their
-    ids.
-    """
-    scores: list[float] = []
-    ceiling = inf
-    for hit in hits:
-        score = min(round_to_single_precision(hit.score), ceiling)
-        scores.append(score)
-        ceiling = _find_next_below(score)
-    return scores
-
-
-def round_to_single_precision(value: float) -> float:
-    """Round to the nearest 32-bit float; numbers beyond their range are returned unchanged."""
-    try:
-        return float(struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return value
-
-
-def _find_next_below(value: float) -> float:
-    """Find the next smaller 32-bit float."""
-    step = max(abs(value) * 2.0**-23, 2.0**-149)
-    return round_to_single_precision(value - step)

@@ -19,7 +19,7 @@ from convrag import (
     Selector,
     Turn,
 )
-from convrag.sdk.search.ordering import Order, arrange_items
+from convrag.sdk.search.prompt_order import Order, arrange_items
 from convrag.sdk.text.analysis import find_stems
 from convrag.sdk.text.sentences import find_sentence_spans, truncate_text
 

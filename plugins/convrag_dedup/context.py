@@ -22,7 +22,7 @@ from convrag import (
 )
 from convrag.sdk.llm.history import continue_reading
 from convrag.sdk.llm.marks import protect_passage
-from convrag.sdk.search.ordering import Order, arrange_items
+from convrag.sdk.search.prompt_order import Order, arrange_items
 from convrag.sdk.text.analysis import take_words
 from convrag_dedup.dedup_metrics import report_deduplication
 from convrag_dedup.deduplication import (

@@ -6,7 +6,7 @@
 * `full_history`, `threshold`: a language model writes a question that stands alone.
 * `multi_query`, `readings`: several queries for one question; RAG-Fusion.
 * `themes`: words of the conversation's themes.
-* `resolve`, `references`: a model replaces references ("it") by what they name.
+* `resolve`, `model_references`: a model replaces references ("it") by what they name.
 * `llm4cs`, `chiq`, `best_of_n`: rewriters of papers, under their published names.
 * `reply_forms`, `parallel_requests`: what several of these share.
 """

@@ -10,7 +10,7 @@ from convrag.sdk.llm.json_stage import JsonRewriter
 from convrag.sdk.llm.sampling import MaxTokens
 
 if TYPE_CHECKING:
-    from convrag_rewriters.references import Link
+    from convrag_rewriters.model_references import Link
 
 
 @dataclass(kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class ResolveRewriter(JsonRewriter):
 
     def rewrite(self, question: Question) -> Rewrite:
         """Replace references with one request, or two where the reply cannot be read."""
-        from convrag_rewriters.references import ReferencesReply, link_references, write_out
+        from convrag_rewriters.model_references import ReferencesReply, link_references, write_out
 
         links: list[Link] = []
         failure = ""

@@ -129,7 +129,7 @@ class ExportTask(Task):
             scores = read_run_scores(inputs.folder)
             return format_csv_lines(inputs.records, scores, escape_formulas=self.escape_formulas)
         if self.format == "trec":
-            from convrag.sdk.tasks.runs import format_trec_lines
+            from convrag.sdk.data.trec import format_trec_lines
 
             lines: Iterable[str] = [
                 line for record in inputs.records for line in format_trec_lines(record, self.tag)

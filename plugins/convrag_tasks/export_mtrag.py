@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from convrag import Hit, TurnRecord
 from convrag.sdk.data.strict_json import format_json
-from convrag.sdk.tasks.runs import break_ties
+from convrag.sdk.data.trec import break_ties
 from convrag_tasks.run_records import DatasetTurn
 
 LIMIT = 10

@@ -10,9 +10,8 @@ from pydantic import AliasChoices, Field
 from convrag import ConfigError, DataError, Hit, Passage, UnknownName
 from convrag.sdk.data.inspectorraget import read_marked_answers
 from convrag.sdk.data.jsonl import Line, read_lines_in
-from convrag.sdk.data.trec import read_rank
+from convrag.sdk.data.trec import read_rank, round_to_single_precision
 from convrag.sdk.data.utterances import get_last_utterance
-from convrag.sdk.tasks.runs import round_to_single_precision
 
 _FORMS = (
     'an answer (MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", '

@@ -4,11 +4,16 @@ of convrag, and of a larger one of plugins/, has a line for each file.
 
 import ast
 import re
+import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from places import ROOT
+
+with mock.patch.object(sys, "path", [str(ROOT / "docs"), *sys.path]):
+    from build_module_map import build_section, replace_section
 
 PACKAGE = ROOT / "convrag"
 PAGE = ROOT / "docs/architecture.md"
@@ -80,33 +85,12 @@ def test_the_page_names_each_package_of_plugins() -> None:
     assert [name for name in packages if f"`{name}`" not in page] == []
 
 
-def list_folders() -> list[Path]:
-    """List the folders that have a row on the page: those with Python files, and the chat page's.
-
-    Each package has a folder of tests by the same name, and so has each subject of the sdk; these
-    have no row.
-    """
-    inner = [ROOT / "tests/plugins", ROOT / "tests/sdk"]
-    folders = {ROOT / "docs", ROOT / "plugins/convrag_web/page", ROOT / "plugins/convrag_web/view"}
-    for top in ("convrag/*", "plugins", "tests", "benchmarks"):
-        folders.update(path.parent for path in ROOT.glob(f"{top}/**/*.py"))
-    return sorted(path for path in folders if path.parent not in inner)
-
-
-def list_row_files(folder: Path) -> list[str]:
-    """List the files that a folder's row names: in tests/, the helpers alone."""
-    if folder.name in ("page", "view"):
-        return list_files(folder, ".js")
-    files = list_files(folder)
-    if folder.is_relative_to(ROOT / "tests"):
-        files = [name for name in files if not name.startswith("test_")]
-    return files
-
-
-def test_the_page_names_each_module_of_each_folder() -> None:
+def test_the_section_of_modules_is_that_of_the_docstrings() -> None:
+    """A line for each module of each folder; `python docs/build_module_map.py` writes them."""
     page = PAGE.read_text(encoding="utf-8")
-    section = page.split("## Modules, folder by folder")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `([\w/]+/)` \| .+ \| (.+) \|$", section, re.MULTILINE)
-    named = {folder: sorted(re.findall(r"`(\w+)`", files)) for folder, files in rows}
-    assert len(named) == len(rows), "a folder has two rows"
-    assert named == {name_folder(folder): list_row_files(folder) for folder in list_folders()}
+    assert replace_section(page) == page, "run python docs/build_module_map.py"
+
+
+def test_each_module_says_what_it_is() -> None:
+    untold = re.findall(r"^\* `\w+`:$", build_section(), re.MULTILINE)
+    assert untold == []

@@ -18,7 +18,8 @@ from convrag.api.queries import Query
 from convrag.api.records import TurnRecord, Usage
 from convrag.run.records import from_json, read_records, to_json
 from convrag.run.run_folder import UNFINISHED, open_run_folder
-from convrag.run.writers import Writers, break_ties, format_beir_line, format_trec_lines
+from convrag.run.writers import Writers, format_beir_line
+from convrag.sdk.data.trec import break_ties, format_trec_lines
 
 
 def record() -> TurnRecord:

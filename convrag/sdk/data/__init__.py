@@ -4,7 +4,7 @@
 * `rows`: the row of a turn in JSON files, checked when it is read.
 * `strict_json`: strict JSON, without NaN and infinities.
 * `bounded_yaml`: YAML within bounds: aliases cannot make a small text take all memory.
-* `trec`: lines of TREC files, and ids with percent-encoded blanks.
+* `trec`: lines of TREC files, read and written; ids with percent-encoded blanks; tied scores.
 * `utterances`: texts of several utterances, each with MTRAG's prefix.
 * `inspectorraget`: answers of several models with their marks, in files of InspectorRAGet.
 * `known_items`: known-item questions from headings and rare words, without a language model.

@@ -6,11 +6,14 @@ address, stays as it is.
 """
 
 import re
-from collections.abc import Container
-from math import isfinite
+import struct
+from collections.abc import Container, Iterable
+from math import inf, isfinite
 from reprlib import repr as brief
 from urllib.parse import quote, unquote
 
+from convrag.api.passages import Hit
+from convrag.api.records import TurnRecord
 from convrag.sdk.data.jsonl import Line
 
 _CODE = (
@@ -77,3 +80,49 @@ def read_rank(line: Line, known: Container[str] = ()) -> tuple[str, str, str, fl
             f"the score of passage {passage!r} is {number}, which has no place in an order"
         )
     return decode_id(turn), passage, rank, number
+
+
+def format_trec_lines(record: TurnRecord, tag: str = "convrag") -> list[str]:
+    """Format a ranking as lines of a TREC run, which have six columns.
+
+    White space in ids is percent-encoded.
+
+    Args:
+        record: the record of the turn.
+        tag: the name of the run, which is the last column.
+    """
+    turn = encode_id(record.turn_id)
+    scores = break_ties(record.hits)
+    lines = []
+    for rank, (hit, score) in enumerate(zip(record.hits, scores, strict=True), start=1):
+        lines.append(f"{turn} Q0 {encode_id(hit.passage.id)} {rank} {score!r} {tag}")
+    return lines
+
+
+def break_ties(hits: Iterable[Hit]) -> list[float]:
+    """Make the scores of hits strictly decreasing in single precision.
+
+    trec_eval reads and sorts scores in that precision, and sorts hits with equal scores by their
+    ids.
+    """
+    scores: list[float] = []
+    ceiling = inf
+    for hit in hits:
+        score = min(round_to_single_precision(hit.score), ceiling)
+        scores.append(score)
+        ceiling = _find_next_below(score)
+    return scores
+
+
+def round_to_single_precision(value: float) -> float:
+    """Round to the nearest 32-bit float; numbers beyond their range are returned unchanged."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return value
+
+
+def _find_next_below(value: float) -> float:
+    """Find the next smaller 32-bit float."""
+    step = max(abs(value) * 2.0**-23, 2.0**-149)
+    return round_to_single_precision(value - step)

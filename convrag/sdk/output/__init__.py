@@ -2,6 +2,7 @@
 
 * `progress`: the progress of steps, on the terminal and in the log.
 * `progress_display`: the rows of progress on a terminal.
+* `progress_columns`: what a row shows: a bar, the count of parts, the time that is left.
 * `step_progress`: the progress of a step in words.
 * `console`: the console on which everything is printed.
 * `printable`: text, counts, durations and tables for terminals, logs and Markdown.

@@ -49,7 +49,7 @@ class ProgressDisplay:
         """
         with self._lock:
             if self.shown is None:
-                from convrag.sdk.output.console import make_display
+                from convrag.sdk.output.progress_columns import make_display
 
                 self.shown = make_display()
                 self.shown.start()

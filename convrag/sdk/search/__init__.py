@@ -8,5 +8,5 @@
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.
 * `fusion`: rankings fused by ranks or by scores, and their agreement.
 * `diversity`: items that are relevant and not alike (MMR).
-* `ordering`: the order in which passages are shown.
+* `prompt_order`: the order in which passages are shown.
 """

@@ -14,9 +14,4 @@ from convrag.run.runner import (
     evaluate_records as evaluate_records,
     run_experiment as run_experiment,
 )
-from convrag.run.writers import (
-    break_ties as break_ties,
-    format_trec_lines as format_trec_lines,
-    round_to_single_precision as round_to_single_precision,
-)
 from convrag.turn.observers import Observers as Observers

@@ -18,9 +18,8 @@ from convrag import (
 )
 from convrag.config.compose import compose
 from convrag.run.records import from_json, to_json
-from convrag.run.writers import format_trec_lines
 from convrag.sdk.data.inspectorraget import read_marked_answers
-from convrag.sdk.data.trec import encode_id
+from convrag.sdk.data.trec import encode_id, format_trec_lines
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset

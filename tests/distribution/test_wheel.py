@@ -105,7 +105,7 @@ def test_the_sdist_has_what_a_packager_wants(sdist: Path) -> None:
     assert {*wanted.split()} <= names
     assert {
         "docs/tutorial.md",
-        "tests/distribution/test_distribution.py",
+        "tests/distribution/test_wheel.py",
         "docs/examples/acme/pyproject.toml",
     } <= names
 

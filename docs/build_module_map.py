@@ -1,0 +1,167 @@
+"""Writes the section "Modules, folder by folder" of architecture.md: a line for each module.
+
+`python docs/build_module_map.py` puts it into the page. The line of a module comes from the docstring of its folder's `__init__.py` where that has one for it, else
+from the first sentence of its own docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from page_parts import flatten
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/architecture.md"
+HEADING = "## Modules, folder by folder\n"
+
+INTRODUCTION = """
+Each folder with its modules: Python files, and the JavaScript files of the chat page and of reports. This section is written by
+`python docs/build_module_map.py` from the docstrings. The tests of `convrag/turn/` are in `tests/turn/`, and those of a package
+in `tests/plugins/<package>/`.
+"""
+
+PARTS = {
+    "The kernel and the layers above it": ("convrag",),
+    "The plugins": ("plugins",),
+    "The tests": ("tests",),
+    "The benchmarks and the docs": ("benchmarks", "docs"),
+}
+"""Heading -> the folders at the top that it is about."""
+
+SUBJECTS = {
+    "benchmarks/": "Measurements beside other libraries, and their page; `run` starts them.",
+    "benchmarks/peers/": "The programs of other libraries, one for each.",
+    "benchmarks/quality/": "The quality of answers, rewrites and rankings.",
+    "benchmarks/robustness/": "Mutated documents, a proxy, and clients for an hour.",
+    "benchmarks/speed/": "Speed, memory and kills.",
+    "docs/": "What writes the generated pages, llms.txt and this section.",
+    "plugins/convrag_web/page/": "The chat page, in JavaScript.",
+    "plugins/convrag_web/view/": "How a turn is shown, in the chat page and in reports, in JavaScript.",
+    "tests/": "The fixtures of all tests.",
+    "tests/api/": "The interfaces.",
+    "tests/cli/": "The command.",
+    "tests/concurrency/": "Threads and processes.",
+    "tests/config/": "Configurations.",
+    "tests/distribution/": "The wheel, and plugins of third parties.",
+    "tests/docs/": "Pages, notebooks and examples do what they say.",
+    "tests/fuzz/": "Readers and models' replies with damaged input.",
+    "tests/integration/": "Real servers: search engines, PostgreSQL, Slurm, Ray, two hosts.",
+    "tests/plugins/": "A folder for each package; every option's contract.",
+    "tests/registry/": "Options, plugins, libraries that are missing.",
+    "tests/robustness/": "Damage, full disks, hostile texts, leaks, secrets.",
+    "tests/run/": "Runs.",
+    "tests/score/": "Scores.",
+    "tests/store/": "The cache.",
+    "tests/sweep/": "Grids.",
+    "tests/systems/": "The five systems, as commands.",
+    "tests/testing/": "The contracts and the helpers of tests themselves.",
+    "tests/turn/": "Turns and conversations.",
+    "tests/support/": "Test servers, toy stages, browsers and other helpers.",
+    "tests/support/broken/": "Stages that break one promise each.",
+    "tests/support/models/": "Tiny models of random weights.",
+    "tests/support/web/": "The browser, the chat page, and data for them.",
+}
+"""Folder without an `__init__.py` that says it -> what is in it."""
+
+
+def build_section() -> str:
+    """Build the section, without its heading."""
+    blocks = [INTRODUCTION.strip("\n")]
+    for heading, tops in PARTS.items():
+        blocks.append(f"### {heading}")
+        blocks.extend(build_folder(folder) for folder in list_folders(*tops))
+    return "\n\n".join(blocks) + "\n"
+
+
+def list_folders(*tops: str) -> list[Path]:
+    """List the folders of these that have modules."""
+    folders = set()
+    for top in tops:
+        for suffix in (".py", ".js"):
+            files = (ROOT / top).rglob(f"*{suffix}")
+            folders.update(path.parent for path in files if is_source(path))
+    return sorted(folders)
+
+
+def is_source(path: Path) -> bool:
+    """Whether a file is a module of convrag's: no template, no example, no hidden folder."""
+    inner = path.relative_to(ROOT).parts
+    left_out = {"templates", "examples", "notebooks", "site", "vendor", "__pycache__"}
+    return not left_out & set(inner) and not any(part.startswith(".") for part in inner)
+
+
+def list_modules(folder: Path) -> list[str]:
+    """List the names of a folder's modules."""
+    files = [*folder.glob("*.py"), *folder.glob("*.js")]
+    return sorted(path.stem for path in files if path.stem not in ("__init__", "__main__"))
+
+
+def name_folder(folder: Path) -> str:
+    """Name a folder as the page does: `convrag/turn/`."""
+    return f"{folder.relative_to(ROOT).as_posix()}/"
+
+
+def build_folder(folder: Path) -> str:
+    """Build the line of a folder, with the names of its tests, and the lines of its modules."""
+    name = name_folder(folder)
+    init = folder / "__init__.py"
+    docstring = read_docstring(init) if init.is_file() else ""
+    subject = SUBJECTS.get(name) or find_first_sentence(docstring)
+    told = dict(read_map(docstring))
+    modules = list_modules(folder)
+    tests = [module for module in modules if is_test(folder, module)]
+    heading = " ".join([f"**`{name}`**", subject, *(f"`{test}`" for test in tests)])
+    lines = [heading.replace("  ", " ").rstrip(), ""]
+    for module in (each for each in modules if each not in tests):
+        told_as = told.get(module) or describe_module(folder, module)
+        lines.append(f"* `{module}`: {told_as}")
+    return "\n".join(lines).rstrip()
+
+
+def is_test(folder: Path, module: str) -> bool:
+    """Whether a module is a file of tests, whose name alone stands on the page."""
+    return folder.is_relative_to(ROOT / "tests") and module.startswith("test_")
+
+
+def read_map(docstring: str) -> Iterator[tuple[str, str]]:
+    """Yield module and line of a docstring's map: "* `vectors`, `vector_builder`: ..."."""
+    pattern = r"^\* ((?:`\w+`(?:, )?)+): ((?:.+\n?)(?:  .+\n?)*)"
+    for names, text in re.findall(pattern, docstring, re.MULTILINE):
+        for name in re.findall(r"\w+", names):
+            yield name, flatten(text)
+
+
+def describe_module(folder: Path, module: str) -> str:
+    """Return the first sentence of what a module says of itself."""
+    python = folder / f"{module}.py"
+    if python.is_file():
+        return find_first_sentence(read_docstring(python))
+    script = (folder / f"{module}.js").read_text(encoding="utf-8")
+    comment = re.match(r"/\*\*(.*?)\*/", script, re.DOTALL)
+    text = re.sub(r"^ *\* ?", "", comment[1], flags=re.MULTILINE) if comment else ""
+    return find_first_sentence(text)
+
+
+def read_docstring(path: Path) -> str:
+    """Return the docstring of a file; empty if it has none."""
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
+def find_first_sentence(text: str) -> str:
+    """Return the first sentence of a text, on one line."""
+    paragraph = flatten(text.strip().split("\n\n")[0])
+    return re.split(r"(?<=[.!?]) (?=[A-Z`])", paragraph)[0]
+
+
+def replace_section(page: str) -> str:
+    """Return the page with a new section."""
+    before, _, rest = page.partition(HEADING)
+    after = rest.partition("\n## ")[2]
+    return f"{before}{HEADING}\n{build_section()}\n## {after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(replace_section(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
