@@ -38,6 +38,7 @@ What they use:
 * `ruled_tables`: finds tables in a PDF by the lines around their cells.
 * `text_builder`: puts the text of a document together.
 * `rtf_tokens`: the tokens of RTF.
+* `rtf_flow`: its text as paragraphs, headings, lists and tables.
 * `raised_text`: writes exponents, indices and the readings of characters.
 * `formulas`: writes formulas in a line.
 * `tidy_text`: removes soft hyphens and the like from a document.

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from convrag import Document
-from convrag_documents.readers.raised_text import Position, join_runs
+from convrag_documents.readers.raised_text import Position
+from convrag_documents.readers.rtf_flow import BODY, Block, Flow
 from convrag_documents.readers.rtf_tokens import (
     CODECS_BY_CHARSET,
     WESTERN,
@@ -18,7 +19,6 @@ from convrag_documents.readers.rtf_tokens import (
     find_codec_of_page,
     split_tokens,
 )
-from convrag_documents.readers.tables import format_named_rows
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
 
@@ -59,18 +59,12 @@ _CELL_ENDS = frozenset(["cell", "nestcell"])
 _ROW_ENDS = frozenset(["row", "nestrow"])
 _HIDDEN = frozenset(["v", "deleted"])
 
-_BODY = 0
-"""The level of text that is not a heading."""
-
 _LOWEST = 9
 _GROUPS_OF_TEXT = 2
 """The group of the file, and the one around it: they are no note, whatever they say."""
 
 _DEEPEST = 1_000
 """Groups within each other that are read; Word needs less than a hundred."""
-
-Block = tuple[int, str]
-"""A level of headings, or that of the body, and a text."""
 
 Kind = Literal["text", "skipped", "fonts", "styles", "box", "note", "margin", "mark"]
 """What a group is, and all within it that is not another destination."""
@@ -104,111 +98,11 @@ def read_rtf(content: bytes) -> Iterator[Document]:
         raise Unreadable("this is no RTF")
     builder = TextBuilder()
     for level, text in _RtfReader().read(content):
-        if level == _BODY:
+        if level == BODY:
             builder.add(text)
         else:
             builder.add_heading(level, text)
     yield builder.build()
-
-
-class _Flow:
-    """The blocks of the text, or of a text box or a note within it."""
-
-    def __init__(self) -> None:
-        self._blocks: list[Block] = []
-        self._runs: list[tuple[str, Position]] = []
-        self._items: list[str] = []
-        self._rows: list[list[str]] = []
-        self._cells: list[str] = []
-        self._cell: list[str] = []
-        """The paragraphs of the cell that is being read."""
-        self._notes: list[Block] = []
-        """The notes of the paragraph or the list that is being read."""
-        self.mark = ""
-        """The mark of the item that is being read: "10."."""
-
-    def add(self, text: str, position: Position = "") -> None:
-        """Add text to the paragraph."""
-        self._runs.append((text, position))
-
-    def add_note(self, blocks: list[Block]) -> None:
-        """Add a note to the paragraph."""
-        self._notes += blocks
-
-    def add_box(self, blocks: list[Block], *, in_table: bool) -> None:
-        """Add a text box where it is anchored."""
-        if in_table or self._cells:
-            self._cell.append(self._take_paragraph())
-            self._cell += [text for _, text in blocks]
-        else:
-            self.end_paragraph(_BODY, in_table=False)
-            self._end_list()
-            self._blocks += blocks
-
-    def end_paragraph(self, level: int, *, in_table: bool) -> None:
-        """End a paragraph, which may be a heading, an item, or part of a cell."""
-        text = self._take_paragraph()
-        mark = self.mark
-        self.mark = ""
-        if in_table or self._cells:
-            self._cell.append(f"{mark} {text}")
-            return
-        self._end_table()
-        if not text.strip() and not self._notes:
-            return
-        line = " ".join(text.split())
-        if mark and line and level == _BODY:
-            self._items.append(f"{mark} {line}")
-            return
-        self._end_items()
-        self._blocks.append((level, f"{mark} {text}" if mark.strip("-") else text))
-        self._end_notes()
-
-    def end_cell(self) -> None:
-        """End a cell of a table."""
-        self.end_paragraph(_BODY, in_table=True)
-        self._cells.append(" ".join(self._cell))
-        self._cell = []
-
-    def end_row(self) -> None:
-        """End a row of a table."""
-        if self._cells:
-            self._end_items()
-            self._rows.append(self._cells)
-        self._cells = []
-
-    def finish(self) -> list[Block]:
-        """End what was begun, and return the blocks."""
-        self.end_row()
-        self.end_paragraph(_BODY, in_table=False)
-        self._end_list()
-        self._end_table()
-        return self._blocks
-
-    def _take_paragraph(self) -> str:
-        text = join_runs(self._runs)
-        self._runs = []
-        return text
-
-    def _end_list(self) -> None:
-        self._end_items()
-        self._end_notes()
-
-    def _end_items(self) -> None:
-        if self._items:
-            self._blocks.append((_BODY, "\n".join(self._items)))
-        self._items = []
-
-    def _end_table(self) -> None:
-        if self._rows:
-            self._end_items()
-            self._blocks.append((_BODY, "\n".join(format_named_rows(self._rows))))
-            self._rows = []
-            self._end_notes()
-
-    def _end_notes(self) -> None:
-        self._blocks += self._notes
-        self._notes = []
 
 
 @dataclass(slots=True)
@@ -229,10 +123,10 @@ class _Group:
     """
 
     kind: Kind
-    flow: _Flow
+    flow: Flow
     codec: str = WESTERN
     position: Position = ""
-    level: int = _BODY
+    level: int = BODY
     in_table: bool = False
     hidden: bool = False
     replaced: int = 1
@@ -253,7 +147,7 @@ class _Group:
         )
 
 
-_TOO_DEEP = _Group("skipped", _Flow())
+_TOO_DEEP = _Group("skipped", Flow())
 """Any group that is nested too deep to be read."""
 
 
@@ -283,7 +177,7 @@ class _RtfReader:
     """Reads a file token by token."""
 
     def __init__(self) -> None:
-        self._text = _Flow()
+        self._text = Flow()
         self._margins: list[Block] = []
         """Headers and footers, each once."""
         self._styles = _Styles()
@@ -392,9 +286,9 @@ class _RtfReader:
         is_text = len(self._groups) <= _GROUPS_OF_TEXT or group.opens is not None
         if opened is not None and not is_text:
             group.kind = group.opens = opened
-            group.flow = _Flow()
+            group.flow = Flow()
             group.in_table = False
-            group.level = _BODY
+            group.level = BODY
             group.position = ""
             return True
         if word in ("fonttbl", "stylesheet"):
@@ -466,11 +360,11 @@ class _RtfReader:
             group.hidden = False
         elif word == "pard":
             group.in_table = False
-            group.level = _BODY
+            group.level = BODY
         elif word == "intbl":
             group.in_table = is_on
         elif word == "s":
-            group.level = styles.levels.get(number or 0, _BODY)
+            group.level = styles.levels.get(number or 0, BODY)
         elif word == "outlinelevel":
             group.level = _find_level(number)
 
@@ -499,4 +393,4 @@ class _RtfReader:
 def _find_level(outline: int | None) -> int:
     """Return the level of a heading; outline level 9 is that of the body."""
     level = (outline or 0) + 1
-    return level if 1 <= level <= _LOWEST else _BODY
+    return level if 1 <= level <= _LOWEST else BODY
