@@ -1,14 +1,13 @@
 """Writes the section "Modules, folder by folder" of architecture.md: a line for each module.
 
-`python docs/build_module_map.py` puts it into the page. The line of a module comes from the docstring of its folder's `__init__.py` where that has one for it, else
-from the first sentence of its own docstring.
+`python docs/build_module_map.py` puts it into the page. The line of a module is the first sentence
+of its docstring, or of the comment at the top of a script.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from page_parts import flatten
@@ -110,28 +109,18 @@ def build_folder(folder: Path) -> str:
     init = folder / "__init__.py"
     docstring = read_docstring(init) if init.is_file() else ""
     subject = SUBJECTS.get(name) or find_first_sentence(docstring)
-    told = dict(read_map(docstring))
     modules = list_modules(folder)
     tests = [module for module in modules if is_test(folder, module)]
     heading = " ".join([f"**`{name}`**", subject, *(f"`{test}`" for test in tests)])
     lines = [heading.replace("  ", " ").rstrip(), ""]
-    for module in (each for each in modules if each not in tests):
-        told_as = told.get(module) or describe_module(folder, module)
-        lines.append(f"* `{module}`: {told_as}")
+    others = (module for module in modules if module not in tests)
+    lines.extend(f"* `{module}`: {describe_module(folder, module)}" for module in others)
     return "\n".join(lines).rstrip()
 
 
 def is_test(folder: Path, module: str) -> bool:
     """Whether a module is a file of tests, whose name alone stands on the page."""
     return folder.is_relative_to(ROOT / "tests") and module.startswith("test_")
-
-
-def read_map(docstring: str) -> Iterator[tuple[str, str]]:
-    """Yield module and line of a docstring's map: "* `vectors`, `vector_builder`: ..."."""
-    pattern = r"^\* ((?:`\w+`(?:, )?)+): ((?:.+\n?)(?:  .+\n?)*)"
-    for names, text in re.findall(pattern, docstring, re.MULTILINE):
-        for name in re.findall(r"\w+", names):
-            yield name, flatten(text)
 
 
 def describe_module(folder: Path, module: str) -> str:

@@ -1,4 +1,4 @@
-"""The files in a run's folder that say how the run was made.
+"""run.json and other files that say how a run was made, and by which a finished one is reused.
 
 run.json holds what the results depend on, so that a finished run is recognized when the same one is
 asked for again. `.hydra/` holds what Hydra wrote, with references such as `${oc.env:KEY}` as they

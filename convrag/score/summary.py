@@ -1,4 +1,4 @@
-"""The summary of a run as data: scores, counts, usage and times."""
+"""The summary of a run as data: scores, counts, and usage and times added up."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

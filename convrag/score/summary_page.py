@@ -1,4 +1,4 @@
-"""The summary of a run for people: a Markdown page, and a table and remarks for the terminal."""
+"""The summary of a run for people: a Markdown page; a table and remarks for the terminal."""
 
 from __future__ import annotations
 

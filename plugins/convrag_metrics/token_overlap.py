@@ -1,4 +1,4 @@
-"""Token overlap of two texts: SQuAD's precision, recall and F1, and ROUGE-L."""
+"""Token overlap of two texts: precision, recall and F1 over words without articles, and ROUGE-L."""
 
 import re
 import string

@@ -1,4 +1,4 @@
-"""Files of TREC: columns between blanks, and ids with percent-encoded blanks.
+"""Files of TREC, read and written: columns between blanks, and ids with percent-encoded blanks.
 
 Python's `split` and trec_eval end a column at any white space. So an id is written with `%20` for a
 space, and its `%` as `%25` where it would be read as such a code. All else, such as `%2F` in an

@@ -1,4 +1,4 @@
-"""The answers that metrics compare or have judged, and the data set's references for them."""
+"""Answers for metrics and judges: without citations, cut to a length, beside their references."""
 
 from __future__ import annotations
 
