@@ -1,7 +1,7 @@
 """Writes the section "Modules, folder by folder" of architecture.md: a line for each module.
 
 `python docs/build_module_map.py` puts it into the page. The line of a module is the first sentence
-of its docstring, or of the comment at the top of a script.
+of its docstring, or of the comment at the top of a script or a style sheet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PAGE = ROOT / "docs/architecture.md"
 HEADING = "## Modules, folder by folder\n"
 
 INTRODUCTION = """
-Each folder with its modules: Python files, and the JavaScript files of the chat page and of reports. This section is written by
+Each folder with its modules: Python files, and the scripts and style sheets of the chat page and of reports. This section is written by
 `python docs/build_module_map.py` from the docstrings. The tests of `convrag/turn/` are in `tests/turn/`, and those of a package
 in `tests/plugins/<package>/`.
 """
@@ -47,7 +47,7 @@ SUBJECTS = {
     "tests/distribution/": "The wheel, and plugins of third parties.",
     "tests/docs/": "Pages, notebooks and examples do what they say.",
     "tests/fuzz/": "Readers and models' replies with damaged input.",
-    "tests/integration/": "Real servers: search engines, PostgreSQL, Slurm, Ray, two hosts.",
+    "tests/integration/": "Real servers (search engines, PostgreSQL, Slurm, Ray, two hosts), and the promises of every store.",
     "tests/plugins/": "A folder for each package; every option's contract.",
     "tests/registry/": "Options, plugins, libraries that are missing.",
     "tests/robustness/": "Damage, full disks, hostile texts, leaks, secrets.",
@@ -66,6 +66,10 @@ SUBJECTS = {
 """Folder without an `__init__.py` that says it -> what is in it."""
 
 
+SUFFIXES = (".py", ".js", ".css")
+"""The modules: Python, scripts and style sheets."""
+
+
 def build_section() -> str:
     """Build the section, without its heading."""
     blocks = [INTRODUCTION.strip("\n")]
@@ -79,7 +83,7 @@ def list_folders(*tops: str) -> list[Path]:
     """List the folders of these that have modules."""
     folders = set()
     for top in tops:
-        for suffix in (".py", ".js"):
+        for suffix in SUFFIXES:
             files = (ROOT / top).rglob(f"*{suffix}")
             folders.update(path.parent for path in files if is_source(path))
     return sorted(folders)
@@ -92,10 +96,15 @@ def is_source(path: Path) -> bool:
     return not left_out & set(inner) and not any(part.startswith(".") for part in inner)
 
 
-def list_modules(folder: Path) -> list[str]:
-    """List the names of a folder's modules."""
-    files = [*folder.glob("*.py"), *folder.glob("*.js")]
-    return sorted(path.stem for path in files if path.stem not in ("__init__", "__main__"))
+def list_modules(folder: Path) -> list[Path]:
+    """List the files of a folder's modules."""
+    files = (path for suffix in SUFFIXES for path in folder.glob(f"*{suffix}"))
+    return sorted(path for path in files if path.stem not in ("__init__", "__main__"))
+
+
+def name_module(module: Path) -> str:
+    """Name a module as the page does: `turn`, `turn.css`."""
+    return f"`{module.name}`" if module.suffix == ".css" else f"`{module.stem}`"
 
 
 def name_folder(folder: Path) -> str:
@@ -110,26 +119,24 @@ def build_folder(folder: Path) -> str:
     docstring = read_docstring(init) if init.is_file() else ""
     subject = SUBJECTS.get(name) or find_first_sentence(docstring)
     modules = list_modules(folder)
-    tests = [module for module in modules if is_test(folder, module)]
-    heading = " ".join([f"**`{name}`**", subject, *(f"`{test}`" for test in tests)])
+    tests = [module for module in modules if is_test(module)]
+    heading = " ".join([f"**`{name}`**", subject, *map(name_module, tests)])
     lines = [heading.replace("  ", " ").rstrip(), ""]
     others = (module for module in modules if module not in tests)
-    lines.extend(f"* `{module}`: {describe_module(folder, module)}" for module in others)
+    lines.extend(f"* {name_module(module)}: {describe_module(module)}" for module in others)
     return "\n".join(lines).rstrip()
 
 
-def is_test(folder: Path, module: str) -> bool:
+def is_test(module: Path) -> bool:
     """Whether a module is a file of tests, whose name alone stands on the page."""
-    return folder.is_relative_to(ROOT / "tests") and module.startswith("test_")
+    return module.is_relative_to(ROOT / "tests") and module.name.startswith("test_")
 
 
-def describe_module(folder: Path, module: str) -> str:
+def describe_module(module: Path) -> str:
     """Return the first sentence of what a module says of itself."""
-    python = folder / f"{module}.py"
-    if python.is_file():
-        return find_first_sentence(read_docstring(python))
-    script = (folder / f"{module}.js").read_text(encoding="utf-8")
-    comment = re.match(r"/\*\*(.*?)\*/", script, re.DOTALL)
+    if module.suffix == ".py":
+        return find_first_sentence(read_docstring(module))
+    comment = re.match(r"/\*\*?(.*?)\*/", module.read_text(encoding="utf-8"), re.DOTALL)
     text = re.sub(r"^ *\* ?", "", comment[1], flags=re.MULTILINE) if comment else ""
     return find_first_sentence(text)
 

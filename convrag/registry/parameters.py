@@ -1,4 +1,4 @@
-"""The parameters of a constructor: what a user can set, and which stages are injected."""
+"""The parameters of a constructor: what a user can set, stages that are injected, `operational`."""
 
 import inspect
 import types
