@@ -6,6 +6,7 @@ value". An unknown role or directive shows its text.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from textwrap import dedent
 
@@ -69,6 +70,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.not_included: list[str] = []
         self._lines = [line.expandtabs(_TAB).rstrip() for line in text.split("\n")]
+        self._table_ends = _find_table_ends(self._lines)
         self._names: Names = collect_names(self._lines)
         self._builder = TextBuilder()
         self._at = 0
@@ -245,13 +247,12 @@ class _Parser:
 
     def _take_simple(self, indent: int) -> list[str]:
         """Take the lines of a simple table, which ends with a border before a blank line."""
-        for end in range(self._at + 1, len(self._lines)):
-            is_last = end + 1 == len(self._lines) or not self._lines[end + 1]
-            if is_last and SIMPLE_BORDER.match(self._lines[end].lstrip()):
-                lines = self._lines[self._at : end + 1]
-                self._at = end + 1
-                return [line[indent:] for line in lines]
-        return []
+        following = bisect_right(self._table_ends, self._at)
+        if following == len(self._table_ends):
+            return []
+        start = self._at
+        self._at = self._table_ends[following] + 1
+        return [line[indent:] for line in self._lines[start : self._at]]
 
     def _add_table(self, rows: Sequence[Sequence[str]], caption: str = "") -> None:
         shown = [[read_inline(cell, self._names) for cell in row] for row in rows]
@@ -384,3 +385,13 @@ def _split_options(line: str) -> tuple[str, str]:
         return "", line
     are_options = all(_OPTION.fullmatch(option.strip()) for option in options.split(","))
     return (options, description.lstrip()) if are_options else ("", line)
+
+
+def _find_table_ends(lines: Sequence[str]) -> list[int]:
+    """Find where simple tables may end: borders before a blank line, or at the end of the file."""
+    followed_by = [*lines[1:], ""]
+    return [
+        number
+        for number, (line, next_line) in enumerate(zip(lines, followed_by, strict=True))
+        if not next_line and SIMPLE_BORDER.match(line.lstrip())
+    ]
