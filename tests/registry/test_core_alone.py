@@ -17,11 +17,11 @@ NEURAL += ("reranker=cross_encoder", "reranker=duot5", "reranker=monot5")
 NEURAL += ("metrics.bertscore=bertscore", "metrics.rb_agg=rb_agg")
 EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "clusterer=bertopic": "bertopic",
-    "dataset=ir_datasets": "ir_datasets",
+    "dataset=ir_datasets": "ir-datasets",
     "embedder=fastembed": "fastembed",
     "embedder=litellm": "litellm",
     "llm=litellm": "litellm",
-    "llm=llama_cpp": "llama_cpp",
+    "llm=llama_cpp": "llama-cpp",
     "ranker=fastembed": "fastembed",
     "ranker=litellm": "litellm",
     "reranker=fastembed": "fastembed",
