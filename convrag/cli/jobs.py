@@ -20,7 +20,7 @@ from convrag.cli.report import read_exit_status, write_error
 from convrag.cli.signals import leave_if_told, note_kept
 from convrag.concurrency.exits import is_failure
 from convrag.config.checks import check_config
-from convrag.config.command import Command
+from convrag.config.command import Command, list_overrides
 from convrag.config.settings import read_metric_names
 from convrag.registry import plugins
 from convrag.sdk.output.library_logs import own_logs
@@ -68,7 +68,7 @@ class Jobs:
         if find_sweep_id(folder):
             from convrag.sweep.cell import run_cell
 
-            return run_cell(list(chosen.overrides.task), folder, execute, metrics)
+            return run_cell(list_overrides(chosen), folder, execute, metrics)
         status, value = _run_for_sweeper(folder, execute, metrics)
         self.status = max(self.status, status)
         return value

@@ -6,21 +6,20 @@ from argparse import Namespace
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobRuntime, configure_log, run_job
 from hydra.types import HydraContext, RunMode, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.resolvers import oc
 
 from convrag.api.secrets import MASK, is_noted_secret, redact
 from convrag.concurrency.locks import FOLDER_LOCK, hold_folder
 from convrag.config.advice import refuse_grid
 from convrag.config.choices import is_sweep
-from convrag.config.command import APPLICATION
+from convrag.config.command import APPLICATION, list_overrides
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, compose_checked
 from convrag.config.hydra import make_context, register_resolver, run_main
 from convrag.config.loader import ConvragSearchPath, list_places, make_loader
@@ -132,9 +131,7 @@ def _sweep(config: DictConfig, context: HydraContext, task: TaskFunction) -> Non
     sweeper = Plugins.instance().instantiate_sweeper(
         hydra_context=context, task_function=task, config=config
     )
-    # Unresolved, so that a reference stays one.
-    typed: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
-    sweeper.sweep(arguments=typed)
+    sweeper.sweep(arguments=list_overrides(config.hydra))
     context.callbacks.on_multirun_end(config=config, config_name=name)
 
 

@@ -25,6 +25,18 @@ def find_running_hydra() -> Any:
     return HydraConfig.get() if is_ours else None
 
 
+def list_overrides(hydra: Any) -> list[str]:
+    """List a command's overrides as they were typed, given Hydra's part of its configuration.
+
+    To Hydra they are values, so that reading one resolves its references, such as
+    ${oc.env:PASSWORD}.
+    """
+    from omegaconf import OmegaConf  # tab completion does without
+
+    typed: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
+    return list(typed)
+
+
 @dataclass(frozen=True)
 class Command:
     """A command.
@@ -47,7 +59,7 @@ class Command:
         if hydra is None:
             return cls()
         in_grid = hydra.mode.name == "MULTIRUN"
-        return cls([*hydra.overrides.task], {**hydra.runtime.choices}, in_grid)
+        return cls(list_overrides(hydra), {**hydra.runtime.choices}, in_grid)
 
     @classmethod
     def of(cls, overrides: Sequence[str]) -> Command:

@@ -16,7 +16,7 @@ from convrag.api.errors import ConfigError
 from convrag.config.advice import check_choices, refuse_grid
 from convrag.config.checks import check_config, read_settings as read_settings
 from convrag.config.choices import quote_value, translate_overrides
-from convrag.config.command import Command, find_running_hydra
+from convrag.config.command import Command, find_running_hydra, list_overrides
 from convrag.config.loader import Place, make_loader
 from convrag.config.messages import explained
 from convrag.config.option_source import load_options
@@ -71,7 +71,7 @@ def compose_from_command(*overrides: str) -> tuple[DictConfig, Command]:
     sources = hydra.runtime.config_sources
     places = [(each.provider, f"{each.schema}://{each.path}") for each in sources]
     name = hydra.job.config_name or CONFIG_NAME
-    return _compose([*hydra.overrides.task, *overrides], name, places)
+    return _compose([*list_overrides(hydra), *overrides], name, places)
 
 
 def _compose(

@@ -137,6 +137,37 @@ def test_more_overrides_come_behind_those_of_the_command(tmp_path: Path) -> None
     assert (done.returncode, done.stdout) == (0, "7 last_n none last_n\n"), done.stderr
 
 
+READING = """
+from convrag import Task, hookimpl
+from convrag.config.command import Command
+from convrag.config.compose import compose_from_command
+
+class Reading(Task):
+    "Reads a configuration that is composed while the command runs."
+    def execute(self, config, folder):
+        more, command = compose_from_command("top_k=7")
+        print(more.store.url, more.top_k, *Command.read().overrides[2:], *command.overrides[2:])
+        return 0
+
+@hookimpl
+def convrag_register(register):
+    register("task", "reading", Reading)
+"""
+
+
+def test_a_reference_in_the_command_is_composed_again_as_a_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its value is a password, which is refused in a command, and has Hydra's signs in it."""
+    address = "postgresql+psycopg://me:{a, b}@localhost/c"
+    monkeypatch.setenv("MY_STORE", address)
+    (tmp_path / "reading.py").write_text(READING)
+    reference = "store.url=${oc.env:MY_STORE}"
+    done = run_here(["plugins=[reading.py]", "task=reading", reference], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{address} 7 {reference} {reference} top_k=7\n"
+
+
 def test_outside_of_a_command_the_overrides_are_all() -> None:
     config, command = compose_from_command("top_k=7", "rewriter=last_n")
     assert (config.top_k, command.names["rewriter"]) == (7, "last_n")
