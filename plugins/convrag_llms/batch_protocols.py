@@ -1,6 +1,7 @@
 """How OpenAI and Anthropic take batches of requests, and how they return the results."""
 
 import json
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,8 +10,10 @@ from typing import Any
 from urllib3.filepost import encode_multipart_formdata
 
 from convrag_llms.deadlines import deadline
-from convrag_llms.errors import HttpError
-from convrag_llms.openai_protocol import make_http_error, open_response
+from convrag_llms.errors import HttpError, read_status
+from convrag_llms.openai_protocol import make_http_error, open_response, parse_object, raise_error
+
+log = logging.getLogger(__name__)
 
 FILE_SECONDS = 600.0
 """Seconds in which the file of a batch must be sent or read."""
@@ -72,10 +75,15 @@ class BatchProtocol(ABC):
         with deadline(FILE_SECONDS), open_response(method, url, body, headers) as response:
             return b"".join(response.read_pieces(MAX_FILE_BYTES))
 
-    def send_json(self, method: str, path: str, data: Mapping[str, Any] | None = None) -> Any:
-        """Send a request with JSON, and parse that of the response. Raises as `send`."""
+    def send_json(
+        self, method: str, path: str, data: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Send a request with JSON, and parse that of the response.
+
+        Raises as `send`, and HttpError 502 for anything else than a JSON object.
+        """
         body = b"" if data is None else json.dumps(data).encode()
-        return json.loads(self.send(method, path, body))
+        return parse_object(self.send(method, path, body), {})
 
 
 class OpenAIBatches(BatchProtocol):
@@ -88,7 +96,7 @@ class OpenAIBatches(BatchProtocol):
             "endpoint": _COMPLETIONS,
             "completion_window": "24h",
         }
-        return str(self.send_json("POST", "/batches", batch)["id"])
+        return _read_id(self.send_json("POST", "/batches", batch))
 
     def look(self, batch: str) -> BatchResults | None:
         """Read the files of replies and of errors, if it has ended.
@@ -116,19 +124,22 @@ class OpenAIBatches(BatchProtocol):
         form, content_type = encode_multipart_formdata(
             {"purpose": "batch", "file": ("convrag.jsonl", lines, "application/jsonl")}
         )
-        return str(json.loads(self.send("POST", "/files", form, content_type))["id"])
+        return _read_id(parse_object(self.send("POST", "/files", form, content_type), {}))
 
     def _read_results(self, file: str) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
-        """Read a file of results: the key of a request, and the response to it or its error."""
-        for line in self.send("GET", f"/files/{file}/content").splitlines():
-            row = json.loads(line)
-            response = row.get("response") or {}
-            status = response.get("status_code") or 503
-            body = response.get("body") or {}
-            if status < 300:
-                yield row["custom_id"], body
-            else:
-                yield row["custom_id"], make_http_error(status, body or row.get("error"))
+        """Read a file of results: the key of a request, and the response to it or its error.
+
+        A file that the server has lost has none; those of the batch's other file count.
+        """
+        try:
+            content = self.send("GET", f"/files/{file}/content")
+        except HttpError as error:
+            if read_status(error) != 404:
+                raise
+            log.warning("The server has lost the file %s of a batch", file)
+            return
+        for row in _read_rows(content):
+            yield row["custom_id"], _read_response(row)
 
 
 class AnthropicBatches(BatchProtocol):
@@ -137,7 +148,7 @@ class AnthropicBatches(BatchProtocol):
     def submit(self, wave: Mapping[str, Mapping[str, Any]]) -> str:
         """Begin a batch of requests as they would be sent one by one."""
         requests = [{"custom_id": key, "params": body} for key, body in wave.items()]
-        return str(self.send_json("POST", "/batches", {"requests": requests})["id"])
+        return _read_id(self.send_json("POST", "/batches", {"requests": requests}))
 
     def look(self, batch: str) -> BatchResults | None:
         """Read the results, in any order, if it has ended.
@@ -145,11 +156,10 @@ class AnthropicBatches(BatchProtocol):
         They are read below the address that the batch went to: a `results_url` could lead the key
         to another host.
         """
-        if self.send_json("GET", f"/batches/{batch}")["processing_status"] != "ended":
+        if self.send_json("GET", f"/batches/{batch}").get("processing_status") != "ended":
             return None
-        lines = self.send("GET", f"/batches/{batch}/results").splitlines()
-        rows = [json.loads(line) for line in lines]
-        found = {row["custom_id"]: _read_message(row["result"]) for row in rows}
+        rows = _read_rows(self.send("GET", f"/batches/{batch}/results"))
+        found = {row["custom_id"]: _read_message(row.get("result")) for row in rows}
         return BatchResults(found, explain_missing("ended"))
 
 
@@ -157,15 +167,72 @@ _MAY_PASS = ("rate_limit_error", "timeout_error", "api_error", "overloaded_error
 """Anthropic's errors after which the same request may succeed."""
 
 
-def _read_message(result: Mapping[str, Any]) -> dict[str, Any] | HttpError:
+def _read_message(result: Any) -> dict[str, Any] | HttpError:
     """Read the message of one of Anthropic's results, or the error of one without a message."""
-    if result["type"] == "succeeded":
-        return dict(result["message"])
-    if result["type"] != "errored":
-        return explain_missing(result["type"])
-    error = result["error"].get("error") or {}
+    if not isinstance(result, dict):
+        return explain_missing("its result cannot be read")
+    kind = result.get("type")
+    message = result.get("message")
+    if kind == "succeeded" and isinstance(message, dict):
+        return message
+    if kind != "errored":
+        return explain_missing(str(kind))
+    outer = result.get("error")
+    error = outer.get("error") if isinstance(outer, dict) else None
+    if not isinstance(error, dict):
+        return explain_missing(str(kind))
     status = 503 if error.get("type") in _MAY_PASS else 400
     return HttpError(status, f"{error.get('message')} ({error.get('type')})")
+
+
+def _read_id(described: Mapping[str, Any]) -> str:
+    """Read the id of what the server has made. Raises HttpError if it says none."""
+    if described.get("id"):
+        return str(described["id"])
+    raise_error(described)
+    raise HttpError(502, f"what it sent has no id: {described}")
+
+
+def _read_rows(content: bytes) -> list[dict[str, Any]]:
+    """Read the lines of a file of results.
+
+    A line that cannot be read is left out, so that its request has no result, and is asked again.
+    Raises HttpError (502) if there is no other line: this may be the page of a proxy.
+    """
+    lines = [line for line in content.splitlines() if line.strip()]
+    rows = [row for row in map(_parse_row, lines) if row is not None]
+    if not rows:
+        text = content.decode(errors="replace")
+        raise HttpError(502, f"what it sent has no results of a batch: {text}")
+    damaged = len(lines) - len(rows)
+    if damaged:
+        log.warning("%d lines of a batch's results cannot be read: they are asked again", damaged)
+    return rows
+
+
+def _parse_row(line: bytes) -> dict[str, Any] | None:
+    """Parse a line of results; None if it is not the result of a request."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) and isinstance(row.get("custom_id"), str) else None
+
+
+def _read_response(row: Mapping[str, Any]) -> dict[str, Any] | HttpError:
+    """Read the response of one of OpenAI's results, or its error."""
+    response = row.get("response")
+    if not isinstance(response, dict):
+        response = {}
+    status = response.get("status_code")
+    body = response.get("body")
+    if not isinstance(status, int):
+        status = 503
+    if status >= 300:
+        return make_http_error(status, body or row.get("error"))
+    if isinstance(body, dict):
+        return body
+    return explain_missing("its result cannot be read")
 
 
 def explain_missing(status: str) -> HttpError:

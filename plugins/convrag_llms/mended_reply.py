@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from convrag_llms.openai_protocol import refuse_error
 from convrag_llms.reply import read_count, read_text
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -11,14 +12,16 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 def mend_reply(body: bytes) -> bytes:
     """Return a reply without numbers of tokens that are none, and with a refusal as its text.
 
-    Anything else, such as an error or a vector, is returned as it is.
+    Anything else, such as a vector, is returned as it is. Raises HttpError for a reply that is an
+    error: litellm would say that the response is invalid, and not what the server says.
     """
     try:
         reply = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body
     if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
         return body
+    refuse_error(reply)
     usage = reply.get("usage")
     if isinstance(usage, dict):
         counts = {name: read_count(usage[name]) or 0 for name in _COUNTS if name in usage}

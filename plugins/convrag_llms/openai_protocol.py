@@ -32,12 +32,17 @@ def open_response(
 def read_completion(response: Response) -> dict[str, Any]:
     """Read the JSON object of a whole reply. Raises HttpError for one that is an error."""
     data = parse_object(b"".join(response.read_pieces()), response.headers)
-    choices = list_choices(data)
+    refuse_error(data)
+    return data
+
+
+def refuse_error(reply: Mapping[str, Any]) -> None:
+    """Raise HttpError for a whole reply that is an error, though its status is 200."""
+    choices = list_choices(reply)
     if not choices:
-        raise_error(data)
+        raise_error(reply)
     elif choices[0].get("error") and not choices[0].get("message"):
         raise_error(choices[0])
-    return data
 
 
 def read_chunks(response: Response) -> Iterator[dict[str, Any]]:

@@ -20,6 +20,10 @@ class BatchServer:
     text, of OpenAI's); then it is answered.
     `refused` is why batches are refused. Anthropic's results are in the reverse order, and
     `results_url` is an address that nobody may ask. While it is `down`, it answers nothing but 503.
+    `odd` lists requests that are not carried out, once each: the end of the path, and the status and
+    body of the response. `lost` are the kinds of OpenAI's files that are lost once; `damaged` are
+    lines, and `odd_results` are results, that a batch has once in place of its first one. The server
+    `forgets` so many batches when it is asked for them.
     """
 
     def __init__(self, looks: int = 2) -> None:
@@ -29,10 +33,16 @@ class BatchServer:
         self.refused = ""
         self.down = False
         self.batches: list[dict[str, Any]] = []
+        self.odd: list[tuple[str, int, bytes]] = []
+        self.lost: list[str] = []
+        self.damaged: list[bytes] = []
+        self.odd_results: list[bytes] = []
+        self.forgets = 0
         self.direct = 0
         self.keys: set[str] = set()
         self.results_url = "http://127.0.0.1:9/results"
         self._files: dict[str, bytes] = {}
+        self._made = 0
         self._lock = threading.Lock()
         outer = self
 
@@ -54,11 +64,11 @@ class BatchServer:
                         "/messages" not in self.path
                         or self.headers["anthropic-version"] == "2023-06-01"
                     )
-                    data = outer.take(self.path.removeprefix("/v1"), body)
-                self.send_response(503 if outer.down else 404 if data is None else 200)
-                self.send_header("Content-Length", str(len(data or b"")))
+                    status, data = outer.respond(self.path.removeprefix("/v1"), body)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(data or b"")
+                self.wfile.write(data)
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -70,6 +80,18 @@ class BatchServer:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def respond(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """The status and the body of the response to a request."""
+        for each in self.odd:
+            end, status, content = each
+            if path.endswith(end):
+                self.odd.remove(each)
+                return status, content
+        data = self.take(path, body)
+        if self.down:
+            return 503, data or b""
+        return (404, b"") if data is None else (200, data)
 
     def take(self, path: str, body: bytes) -> bytes | None:
         """The response to a request; None for what is not there."""
@@ -99,8 +121,25 @@ class BatchServer:
         kind, name, *_ = path.strip("/").split("/")
         if kind == "files":
             return self._files.get(name)
-        batch = next((each for each in self.batches if each["id"] == name), {})
+        batch = self._find(name)
         return json.dumps(self._look(batch)).encode() if batch else None
+
+    def _find(self, name: str) -> dict[str, Any]:
+        """The batch with an id; an empty one if there is none, or it is forgotten."""
+        if self.forgets:
+            self.forgets -= 1
+            return {}
+        return next((each for each in self.batches if each["id"] == name), {})
+
+    def _write_rows(self, rows: list[dict[str, Any]]) -> bytes:
+        """The lines of a file of results, with the faults that are planned."""
+        if self.odd_results and rows:
+            kind = "result" if "result" in rows[0] else "response"
+            rows[0][kind] = json.loads(self.odd_results.pop())
+        lines = [json.dumps(row).encode() for row in rows]
+        if self.damaged and lines:
+            lines[0] = self.damaged.pop()
+        return b"".join(line + b"\n" for line in lines)
 
     def _take_messages(self, path: str, body: bytes) -> bytes | None:
         """The response to a request about Anthropic's batches; None for what is not there."""
@@ -115,7 +154,7 @@ class BatchServer:
             self.batches.append(batch | {"requests": requests})
             return json.dumps(batch).encode()
         name, *rest = path.removeprefix("/messages/batches/").split("/")
-        batch = next((each for each in self.batches if each["id"] == name), {})
+        batch = self._find(name)
         if not batch or (rest and batch["processing_status"] != "ended"):
             return None
         if rest:
@@ -126,7 +165,7 @@ class BatchServer:
                 {"custom_id": each["custom_id"], "result": self._answer(each["params"])}
                 for each in batch["requests"]
             ]
-            self._files[name] = "".join(f"{json.dumps(row)}\n" for row in reversed(rows)).encode()
+            self._files[name] = self._write_rows(rows[::-1])
             batch |= {"processing_status": "ended", "results_url": self.results_url}
         return json.dumps(
             {name: each for name, each in batch.items() if name != "requests"}
@@ -155,7 +194,8 @@ class BatchServer:
         }
 
     def _describe_file(self, content: bytes) -> bytes:
-        name = f"file-{len(self._files)}"
+        self._made += 1
+        name = f"file-{self._made}"
         self._files[name] = content
         return json.dumps({"id": name, "object": "file"}).encode()
 
@@ -196,7 +236,10 @@ class BatchServer:
                 )
         for name, rows in (("output_file_id", replies), ("error_file_id", errors)):
             if rows:
-                content = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+                content = self._write_rows(rows)
                 batch[name] = json.loads(self._describe_file(content))["id"]
+                if name in self.lost:
+                    self.lost.remove(name)
+                    del self._files[batch[name]]
         batch["status"] = "expired" if expired else "completed"
         return batch

@@ -7,18 +7,15 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from batch_clients import CLAUDE, ask, make_claude, make_llm
 from batch_server import BatchServer
 from commands import StartedCommand, run_convrag
 from convrag import LLMError, Message, Prompt
 from convrag.concurrency.cancellation import Cancellation, Cancelled
-from convrag.store.store import Store
 from convrag_llms import batching, call
-from convrag_llms.litellm_llm import LiteLLM
-from convrag_llms.openai_compatible import OpenAICompatible
 from tasks import run_task
 
 RUN = (
@@ -29,7 +26,6 @@ RUN = (
     "tracker=none",
     "metrics=[]",
 )
-CLAUDE = "anthropic/claude-sonnet-4-5-20250929"
 
 
 @pytest.fixture
@@ -40,34 +36,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     server = BatchServer()
     yield server
     server.close()
-
-
-def make_llm(server: BatchServer, folder: Path, **options: float) -> OpenAICompatible:
-    prices = {"input_cost_per_token": 0.01, "output_cost_per_token": 0.01}
-    return OpenAICompatible(
-        model="tiny",
-        api_base=server.address,
-        extra=prices,
-        batch=True,
-        store=Store(folder),
-        **options,
-    )
-
-
-def make_claude(server: BatchServer, folder: Path, **options: Any) -> LiteLLM:
-    base = server.address.removesuffix("/v1")
-    return LiteLLM(
-        model=CLAUDE,
-        api_base=base,
-        api_key_env="ANTHROPIC_API_KEY",
-        batch=True,
-        store=Store(folder),
-        **options,
-    )
-
-
-def ask(text: str) -> Prompt:
-    return Prompt(task="answer", messages=(Message("user", text),))
 
 
 def test_requests_of_threads_go_together_at_half_the_price(

@@ -7,8 +7,6 @@ import json
 import ssl
 import subprocess
 import sys
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +17,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from convrag import LLMError, Message, Prompt
-from convrag.concurrency.cancellation import Cancellation, Cancelled
-from convrag.concurrency.streaming import listen_with
 from convrag.testing import LLMContract
 from convrag_llms.connections import CONNECTIONS
 from convrag_llms.endpoint import is_private
@@ -210,36 +206,6 @@ class TestConnections:
         with pytest.raises(LLMError, match=r"llm\.timeout=0\.3"):
             make_client(server, api_base=address, timeout=0.3, retries=0).complete(PROMPT)
 
-    @pytest.mark.parametrize("streamed", [False, True])
-    def test_a_call_that_is_cancelled_ends_at_once(self, server: Server, streamed: bool) -> None:
-        """While the server is silent, or between two pieces."""
-        server.plan_replies(
-            Step(
-                body=make_reply("A dog in space."),
-                byte_delay=1.0,
-                silence=0.0 if streamed else 60.0,
-            )
-        )
-        cancellation, has_begun, told = Cancellation(), threading.Event(), list[str]()
-
-        def ask() -> None:
-            with (
-                cancellation.apply(),
-                listen_with((lambda piece: has_begun.set()) if streamed else None),
-            ):
-                try:
-                    make_client(server, timeout=120).complete(PROMPT)
-                except Cancelled:
-                    told.append("cancelled")
-
-        thread = threading.Thread(target=ask, daemon=True)
-        thread.start()
-        while not (has_begun.is_set() if streamed else server.requests):
-            time.sleep(0.01)
-        cancellation.cancel()
-        thread.join(30)
-        assert told == ["cancelled"]
-
     @pytest.mark.slow
     def test_libraries_of_providers_are_not_imported(self, server: Server) -> None:
         code = f"""
@@ -256,37 +222,6 @@ assert not {{"litellm", "openai", "httpx", "pydantic"}} & set(sys.modules)
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
         assert done.stdout == "A dog.\n", done.stderr
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (
-            {"error": {"message": "bad parameter", "code": "x_invalid"}},
-            r"bad parameter \(x_invalid\)",
-        ),
-        ({"object": "error", "message": "bad parameter", "code": 400}, "bad parameter"),
-        ({"detail": [{"msg": "field required"}]}, "field required"),
-        ({"error": "bad parameter"}, "bad parameter"),
-        (b"<html><title>Bad</title></html>", "Bad"),
-        (b"", "it says nothing more"),
-        (b"[" * 100_000, r"\[\["),
-    ],
-)
-def test_errors_are_quoted_whatever_their_form(server: Server, body: Any, said: str) -> None:
-    server.plan_replies(Step(400, body))
-    with pytest.raises(LLMError, match=said) as raised:
-        make_client(server).complete(PROMPT)
-    assert raised.value.status == 400
-    assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "body", [b"[" * 100_000, b"[1]", b"null", b"\xff", b'{"choices": [3]}', b'{"choices": "x"}']
-)
-def test_what_is_no_reply_is_asked_for_again(server: Server, body: bytes) -> None:
-    server.plan_replies(Step(body=body), make_reply())
-    assert make_client(server).complete(PROMPT).retries == 1
 
 
 def test_prices_count_what_the_server_does_not(server: Server) -> None:
