@@ -7,7 +7,8 @@
 The store and the conversations are in one database. Four clients hold one conversation each, which
 grows; two break off in the middle of turns; two reload the page (conversing_clients.py). The model
 thinks for a second. The table has a column for each quarter. In the end the server is started
-again, and must show every turn that was acknowledged. The exit status is 1 if one is missing.
+again, and must show every turn that was acknowledged. The exit status is 1 if one is missing,
+or a request has failed.
 """
 
 import argparse
@@ -78,17 +79,18 @@ def main() -> int:
         with serving(folder, database) as (_, address):
             http = httpx.Client(base_url=address, timeout=120)
             conversations = [talk for client in clients for talk in client.conversations]
-            compared = compare_with_server(http, conversations)
+            counts, lost = compare_with_server(http, conversations)
         print_table(samples, measurements, seconds)
         longest = max(len(talk.asked) for talk in conversations)
         sys.stdout.write(
             f"{len(conversations)} conversations, the longest of {longest} turns; "
-            f"{compared['asked']} turns asked, {compared['acknowledged']} acknowledged, "
-            f"{compared['stored']} stored\n"
+            f"{counts['asked']} turns asked, {counts['acknowledged']} acknowledged, "
+            f"{counts['stored']} stored\n"
         )
         errors = [f"{client.name}: {client.error!r}" for client in clients if client.error]
-        faults = [*compared["faults"], *measurements.failures.items(), *errors]
-        sys.stdout.write("\n".join(map(str, faults or ["nothing was lost"])) + "\n")
+        failures = [f"{count} times: {what}" for what, count in measurements.failures.items()]
+        faults = [*lost, *failures, *errors]
+        sys.stdout.write("\n".join(faults or ["nothing was lost"]) + "\n")
     return 1 if faults else 0
 
 
@@ -161,10 +163,10 @@ def print_table(samples: Sequence[Sample], measurements: Measurements, seconds: 
     reloads = split_quarters(measurements.reloads, seconds)
     rows = {
         "turns acknowledged": [f"{len(part)}" for part in turns],
-        "seconds of a turn: median": [f"{statistics.median(part):.3f}" for part in turns],
-        "95 % below": [f"{statistics.quantiles(part, n=20)[-1]:.3f}" for part in turns],
-        "longest": [f"{max(part):.3f}" for part in turns],
-        "seconds of a reload: median": [f"{statistics.median(part):.3f}" for part in reloads],
+        "seconds of a turn: median": [summarize(part, statistics.median) for part in turns],
+        "95 % below": [summarize(part, find_percentile_95) for part in turns],
+        "longest": [summarize(part, max) for part in turns],
+        "seconds of a reload: median": [summarize(part, statistics.median) for part in reloads],
     }
     measures: dict[str, Callable[[Sample], float]] = {
         "memory, MB: median": lambda sample: sample.megabytes,
@@ -175,11 +177,24 @@ def print_table(samples: Sequence[Sample], measurements: Measurements, seconds: 
     for name, measure in measures.items():
         timed = [(sample.seconds, measure(sample)) for sample in samples]
         summary = statistics.median if name.endswith("median") else max
-        rows[name] = [f"{summary(part):.0f}" for part in split_quarters(timed, seconds)]
+        quarters = split_quarters(timed, seconds)
+        rows[name] = [summarize(part, summary, digits=0) for part in quarters]
     sys.stdout.write(f"| | {' | '.join(f'quarter {n}' for n in range(1, QUARTERS + 1))} |\n")
     sys.stdout.write(f"| --- |{' --- |' * QUARTERS}\n")
     for name, cells in rows.items():
         sys.stdout.write(f"| {name} | {' | '.join(cells)} |\n")
+
+
+def summarize(
+    values: Sequence[float], summary: Callable[[Sequence[float]], float], digits: int = 3
+) -> str:
+    """Format a summary of some values; a dash where there are none."""
+    return f"{summary(values):.{digits}f}" if values else "-"
+
+
+def find_percentile_95(values: Sequence[float]) -> float:
+    """Find the value below which 95 % of the values are."""
+    return sorted(values)[int(len(values) * 0.95)]
 
 
 def split_quarters(timed: Sequence[tuple[float, float]], seconds: float) -> list[list[float]]:
