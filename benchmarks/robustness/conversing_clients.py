@@ -16,7 +16,10 @@ import httpx
 
 Habit = Literal["stays", "breaks off", "reloads"]
 
-HABITS: tuple[Habit, ...] = ("stays",) * 4 + ("breaks off",) * 2 + ("reloads",) * 2
+HABITS: tuple[Habit, ...] = (
+    *("stays", "stays", "stays", "stays"),
+    *("breaks off", "breaks off", "reloads", "reloads"),
+)
 """What each of the eight clients does.
 
 The first four hold one conversation until the end. The others begin a new one after every

@@ -176,7 +176,9 @@ def print_table(samples: Sequence[Sample], measurements: Measurements, seconds: 
     }
     for name, measure in measures.items():
         timed = [(sample.seconds, measure(sample)) for sample in samples]
-        summary = statistics.median if name.endswith("median") else max
+        summary: Callable[[Sequence[float]], float] = max
+        if name.endswith("median"):
+            summary = statistics.median
         quarters = split_quarters(timed, seconds)
         rows[name] = [summarize(part, summary, digits=0) for part in quarters]
     sys.stdout.write(f"| | {' | '.join(f'quarter {n}' for n in range(1, QUARTERS + 1))} |\n")

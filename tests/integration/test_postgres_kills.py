@@ -213,16 +213,14 @@ def test_a_grid_that_is_killed_asks_nothing_whose_reply_is_in_postgres(
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     calm, early, late = (
-        ServedGrid.make(
-            tmp_path / name, postgres, make_public_address(postgres), *TWO, "generator=direct"
-        )
+        ServedGrid.make(tmp_path / name, postgres, make_public_address(postgres), *TWO)
         for name in ("calm", "early", "late")
     )
     calm.finish()
     for disturbed, share in ((early, 0.2), (late, 0.7)):
         most = int(calm.asked() * share)
         stored, again = check_killed(disturbed, calm, partial(has_asked, disturbed, most))
-        assert 0 < stored < calm.asked()
+        assert stored > 0
         assert again > 0
 
 

@@ -1,6 +1,6 @@
 """`llm.batch=true` where the server fails midway, loses files, or sends what cannot be read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +11,10 @@ from batch_server import BatchServer
 from convrag import LLM, LLMError
 from convrag_llms import batching, call
 
-MAKERS = {"openai": make_llm, "anthropic": make_claude}
+MAKERS: dict[str, Callable[[BatchServer, Path], LLM]] = {
+    "openai": make_llm,
+    "anthropic": make_claude,
+}
 
 TEXTS = ("one", "two", "three", "four")
 
