@@ -42,6 +42,8 @@ class Prompt:
         room: tokens that the reply needs; a smaller max_tokens of the llm's own is raised to them.
         schema: the JSON schema of the reply, if it is to be JSON; its `title` names it. Servers
             that take one are sent it (`response_format`).
+        reads_thoughts: whether a reply of thoughts alone counts as a reply, with an empty text:
+            the stage that asks reads `Completion.reasoning` too. Otherwise it is an error.
 
     Example:
         >>> from dataclasses import replace
@@ -58,6 +60,7 @@ class Prompt:
     attempt: int = 0
     room: int = 0
     schema: Mapping[str, Any] = field(default_factory=dict)
+    reads_thoughts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

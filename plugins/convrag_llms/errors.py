@@ -1,10 +1,15 @@
 """Errors of a request: its HTTP status, when to ask again, and whether that may help."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from convrag.sdk.retry_after import parse_retry_after
+
+if TYPE_CHECKING:
+    from convrag_llms.reply import Reply
 
 MAX_REPLY_BYTES = 10 * 2**20
 """The longest reply in one piece, after decompression; 128,000 tokens are about half a MB."""
@@ -73,15 +78,23 @@ class EmptyReply(Exception):
         cost: US dollars; None where no price is known.
         thought_tokens: the tokens of a reply that is thoughts alone; 0 for any other.
         tokens: of the reply, as far as they are known.
+        thoughts: the reply of thoughts alone, for prompts that read them
+            (`Prompt.reads_thoughts`); None for any other.
     """
 
     def __init__(
-        self, finish_reason: str, cost: float | None, thought_tokens: int = 0, tokens: int = 0
+        self,
+        finish_reason: str,
+        cost: float | None,
+        thought_tokens: int = 0,
+        tokens: int = 0,
+        thoughts: Reply | None = None,
     ) -> None:
         self.finish_reason = finish_reason
         self.cost = cost
         self.thought_tokens = thought_tokens
         self.tokens = tokens
+        self.thoughts = thoughts
         if thought_tokens:
             message = f"it thought for {thought_tokens:,} tokens and wrote nothing"
         else:

@@ -6,6 +6,7 @@ import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -295,6 +296,7 @@ class HttpLLM(LLM):
         """Send a prompt's request as often as it takes. Raises as `complete`."""
         from convrag_llms.call import Call
         from convrag_llms.error_messages import explain_error
+        from convrag_llms.errors import EmptyReply
 
         self.load_libraries()  # that takes seconds, which are not the server's
         call = Call(
@@ -312,6 +314,11 @@ class HttpLLM(LLM):
             reply = call.run()
         except RunStopped:
             raise
+        except EmptyReply as error:
+            if prompt.reads_thoughts and error.thoughts:
+                reply = _forget_cost(error.thoughts)
+                return self._make_completion(reply, call, time.perf_counter() - start)
+            failure = explain_error(error, call)
         except Exception as error:
             failure = explain_error(error, call)
         else:
@@ -343,6 +350,11 @@ class HttpLLM(LLM):
             reasoning=reply.thoughts,
             reasoning_tokens=min(reply.thought_tokens, completion_tokens),
         )
+
+
+def _forget_cost(reply: Reply) -> Reply:
+    """Return a reply without its cost, which its call has counted as wasted."""
+    return reply if reply.cost is None else replace(reply, cost=0.0)
 
 
 def _count_failure(call: Call, seconds: float) -> None:

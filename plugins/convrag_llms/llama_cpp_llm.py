@@ -139,7 +139,7 @@ class LlamaCpp(LLM):
             tally, first_words = model.ask(
                 request, reader.read_stream, with_words=bool(prompt.sampling.get("logprobs"))
             )
-            reply = self._read_reply(reader)
+            reply = self._read_reply(reader, reads_thoughts=prompt.reads_thoughts)
         except ConvragError:
             raise
         except Exception as error:  # a template that refuses a role, a prompt that is too long
@@ -174,11 +174,13 @@ class LlamaCpp(LLM):
             request["response_format"] = _translate_format(request["response_format"])
         return request
 
-    def _read_reply(self, reader: ReplyReader) -> Reply:
+    def _read_reply(self, reader: ReplyReader, *, reads_thoughts: bool = False) -> Reply:
         """Read the reply. Raises LLMError where it shows nothing: it would be so again."""
         try:
             return reader.make_reply(0.0)
         except EmptyReply as error:
+            if reads_thoughts and error.thoughts:
+                return error.thoughts
             message = f"{self.file.name} gave no reply: {error}: raise llm.max_tokens"
             if error.finish_reason == "length":
                 failure: LLMError = CutReply(

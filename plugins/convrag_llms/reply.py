@@ -208,11 +208,9 @@ class ReplyReader:
         """
         thoughts = self.thoughts
         thought_tokens = self.tokens.thoughts or estimate_tokens(thoughts)
-        if not isinstance(self.text, str) or not is_visible(self.text):
-            written = self.tokens.completion or thought_tokens
-            raise EmptyReply(str(self.finish_reason), cost, thought_tokens and written, written)
-        return Reply(
-            text=self.text.strip(),
+        is_empty = not isinstance(self.text, str) or not is_visible(self.text)
+        reply = Reply(
+            text="" if is_empty else self.text.strip(),
             tokens=self.tokens,
             cost=cost,
             model=str(self.model),
@@ -221,6 +219,16 @@ class ReplyReader:
             thoughts=thoughts,
             thought_tokens=thought_tokens,
         )
+        if is_empty:
+            written = self.tokens.completion or thought_tokens
+            raise EmptyReply(
+                str(self.finish_reason),
+                cost,
+                thought_tokens and written,
+                written,
+                reply if thoughts else None,
+            )
+        return reply
 
     def _read_about(self, response: Mapping[str, Any]) -> None:
         """Read what a response or a chunk says of the whole reply."""

@@ -1,16 +1,17 @@
 """Replies with thoughts, and in parts: whole and streamed, through both options."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from convrag import Completion, LLMError, Message, Prompt
+from convrag import Completion, LLMError, Message, Prompt, Store
 from convrag.concurrency.streaming import listen_with, notify_with
 from convrag.sdk.errors import CutReply
 from convrag.sdk.llm.recording import format_reply
+from convrag.store.remember import remember
 from convrag_llms.reply import ReplyReader
 from convrag_llms.thought_habits import ThoughtHabits
 from llm_client import every_option, make_client
@@ -138,6 +139,42 @@ def test_thoughts_alone_say_so_and_are_not_asked_for_again(server: Server, strea
     assert (
         f"{tokens}and wrote nothing: raise llm.max_tokens, or set llm.extra.reasoning_effort=none"
     ) in str(raised.value)
+
+
+@every_option
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_thoughts_alone_are_a_reply_for_a_prompt_that_reads_them(
+    server: Server, streamed: bool, finish: str
+) -> None:
+    message = {"content": f"<think>{THOUGHT}"}
+    usage = {"completion_tokens": 30}
+    whole = make_message(finish, usage, **message)
+    server.plan_replies(stream(split(message), finish) if streamed else whole)
+    prompt = replace(PROMPT, reads_thoughts=True)
+    pieces: list[str] = []
+    client = make_client(
+        server, extra={"input_cost_per_token": 0.001, "output_cost_per_token": 0.01}
+    )
+    with listen_with(pieces.append if streamed else None):
+        completion = client.complete(prompt)
+    assert (completion.text, completion.reasoning) == ("", THOUGHT)
+    assert completion.finish_reason == finish
+    assert len(server.requests) == 1
+    if not streamed:
+        assert completion.completion_tokens == 30
+        assert completion.cost_usd == pytest.approx(7 * 0.001 + 30 * 0.01)
+
+
+def test_thoughts_alone_come_back_from_the_store(server: Server, tmp_path: Path) -> None:
+    server.plan_replies(make_message(content=f"<think>{THOUGHT}"))
+    client = make_client(server)
+    remember(client, Store(tmp_path / "store"))
+    prompt = replace(PROMPT, reads_thoughts=True)
+    first = client.complete(prompt)
+    assert client.complete(prompt) == first
+    assert (first.text, first.reasoning) == ("", THOUGHT)
+    assert len(server.requests) == 1
 
 
 @every_option
