@@ -183,7 +183,10 @@ def test_ginger_as_published_asks_at_the_temperature_of_the_provider(preset: str
     assert config.generator.temperature == config.summarizer.temperature == 1.0
 
 
-PRESETS = ["mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval"]
+PRESETS = [
+    *("mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval"),
+    *("caraman", "uva_irlab", "convsearch_r1"),
+]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
