@@ -79,8 +79,8 @@ def _handler(server: WebServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = answer  # noqa: N815 - the library's names
-        do_POST = answer  # noqa: N815
+        do_GET = answer
+        do_POST = answer
 
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""
