@@ -8,7 +8,7 @@ from convrag.sdk.llm.json_stage import JsonRewriter
 from convrag.sdk.llm.prompts import add_profile
 from convrag.sdk.llm.rewriter import format_exchanges
 from convrag.sdk.llm.sampling import MaxTokens
-from convrag_tagged.tags import TagPair, find_span, is_cut
+from convrag_tagged.tags import TagPair, find_span, is_cut, protect_tags
 
 
 @dataclass(kw_only=True, eq=False)
@@ -69,7 +69,8 @@ class TaggedRewriter(JsonRewriter):
         text = self.find_rewrite(completion)
         if not text:
             reason = self.explain_failure(completion)
-            return Rewrite.of(question.text, fallback=reason, **trace, reply=completion.text)
+            trace["reply"] = protect_tags(completion.text, [self.thought_tags])
+            return Rewrite.of(question.text, fallback=reason, **trace)
         return Rewrite.of(text, **trace, model=completion.model)
 
     def find_rewrite(self, completion: Completion) -> str:

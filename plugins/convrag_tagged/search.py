@@ -13,7 +13,7 @@ from convrag.sdk.llm.json_stage import JsonStage
 from convrag.sdk.llm.prompts import add_complaint, add_profile
 from convrag.sdk.llm.rewriter import format_exchanges
 from convrag.sdk.llm.sampling import MaxTokens
-from convrag_tagged.tags import TagPair, is_cut
+from convrag_tagged.tags import TagPair, is_cut, protect_tags
 from convrag_tagged.transcript import Action, SearchFormat, join_messages, list_messages
 
 _CONTINUED = {"continue_final_message": True, "add_generation_prompt": False}
@@ -158,7 +158,7 @@ class TaggedSearch(JsonStage, Search):
             raise LLMError(
                 "the reply was cut at max_tokens before its query: raise search.max_tokens"
             )
-        reply = completion.text or completion.reasoning
+        reply = protect_tags(completion.text or completion.reasoning, [self.form.thoughts])
         wanted = " nor ".join(pair.opening for pair in self.form.actions)
         raise LLMError(f"the reply has neither a query nor an answer ({wanted}): {reply!r:.100}")
 

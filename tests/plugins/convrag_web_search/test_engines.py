@@ -82,7 +82,8 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make(web: WebServer, engine: Any = "searxng", **parameters: Any) -> WebRetriever:
     web.replies.setdefault(PATHS[engine], [Reply(BODIES[engine])])
-    given = {"api_base": web.address, "chunker": None, "ranker": None, "retries": 1, **parameters}
+    given: dict[str, Any] = {"api_base": web.address, "chunker": None, "ranker": None, "retries": 1}
+    given |= parameters
     return WebRetriever(engine=engine, **given)
 
 
