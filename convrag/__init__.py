@@ -28,9 +28,11 @@ from convrag.api.errors import (
 from convrag.api.evidence import Evidence as Evidence, EvidenceItem as EvidenceItem
 from convrag.api.hookspecs import Register as Register, hookimpl as hookimpl
 from convrag.api.passages import (
+    Candidates as Candidates,
     Hit as Hit,
     Nugget as Nugget,
     Passage as Passage,
+    Ranking as Ranking,
     Selection as Selection,
 )
 from convrag.api.queries import Query as Query, Rewrite as Rewrite, SearchStep as SearchStep

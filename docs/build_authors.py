@@ -26,7 +26,7 @@ from convrag.sdk import errors as rare_errors, types as rare_types
 
 TYPES = {
     "Conversations": "Message Passage Turn Conversation Question MemoryView",
-    "Search": "Query Rewrite Hit SearchStep Selection",
+    "Search": "Query Rewrite Hit SearchStep Candidates Ranking Selection",
     "Answers": "EvidenceItem Evidence Nugget Answer Support PassageSpan",
     "Language models": "Prompt PromptTemplate Completion",
     "Documents": "Document Heading CorpusPart",

@@ -1,9 +1,12 @@
-"""Passages, the hits of a search, selections of them, and nuggets. All are immutable plain data."""
+"""Passages, the hits of a search, their rankings and selections, and nuggets.
+
+All are immutable plain data.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,6 +93,47 @@ class Hit:
 
     passage: Passage
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The passages that a retriever found for the question of a turn.
+
+    Args:
+        hits: at most as many different passages as were wanted, best first.
+        contenders: further passages, each of which replaces a hit that the reranker ranks lower.
+            Without a reranker they are dropped.
+        trace: how they were found, as plain data, for the record.
+
+    Example:
+        >>> hit = Hit(Passage("tea-1", "Kettles whistle."), 2.0)
+        >>> Candidates([hit], trace={"carried": []}).contenders
+        ()
+    """
+
+    hits: Sequence[Hit]
+    contenders: Sequence[Hit] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The scores by which a ranker orders hits.
+
+    Args:
+        scores: a number for each hit, in the order of the hits; higher is better. If all are equal,
+            the hits keep their order.
+        trace: how they came about, as plain data, for the record.
+        fallback: why the ranker could not do its work as chosen; empty if it could.
+
+    Example:
+        >>> Ranking([0.2, 0.9]).fallback
+        ''
+    """
+
+    scores: Sequence[float]
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    fallback: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from convrag.api.completions import Message
 from convrag.api.conversations import Conversation, MemoryView, Question
 from convrag.api.documents import CorpusPart, Document
 from convrag.api.evidence import Evidence
-from convrag.api.passages import Hit, Nugget, Passage, Selection
+from convrag.api.passages import Candidates, Hit, Nugget, Passage, Ranking, Selection
 from convrag.api.queries import Query, Rewrite, SearchStep
 from convrag.api.records import TurnRecord
 from convrag.api.stage import Embedder, Stage, remembered
@@ -221,6 +221,15 @@ class Retriever(Stage):
         """
         return self.retrieve(queries, k)
 
+    def find_candidates(self, question: Question, queries: Sequence[Query], k: int) -> Candidates:
+        """Return passages as `retrieve_for` does, with a trace; the turn calls this method.
+
+        By default, there are no contenders, and the trace is that of `explain`. Override it to give
+        a reranker more than k passages to choose from, or to put into the record how passages were
+        found.
+        """
+        return Candidates(self.retrieve_for(question, queries, k), trace=self.explain(queries))
+
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
         """Return how the queries were read, as plain data for the record."""
         return {}
@@ -263,6 +272,14 @@ class Ranker(Stage):
         results are cached.
         """
         return self.score(question.standalone, texts)
+
+    def rank_hits(self, question: Question, hits: Sequence[Hit]) -> Ranking:
+        """Score the hits of a turn, with a trace; the turn calls this method of its reranker.
+
+        By default, `score_for` scores their titles and texts. Override it to put into the record
+        how the scores came about.
+        """
+        return Ranking(self.score_for(question, [hit.passage.content for hit in hits]))
 
 
 class Selector(Stage):

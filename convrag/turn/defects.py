@@ -15,7 +15,7 @@ from convrag.api.answers import Answer, PassageSpan, Support
 from convrag.api.conversations import MemoryView, Turn
 from convrag.api.errors import ConvragError, StageFault, find_package, locate_error, locate_function
 from convrag.api.evidence import Evidence, EvidenceItem
-from convrag.api.passages import Hit, Passage, Selection
+from convrag.api.passages import Candidates, Hit, Passage, Ranking, Selection
 from convrag.api.queries import Query, Rewrite, SearchStep
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
@@ -100,6 +100,8 @@ _FIELDS: dict[type, dict[str, Any]] = {
     SearchStep: {"queries": [Query], **_NOTES},
     Hit: {"passage": Passage, "score": float},
     Passage: dict.fromkeys(("id", "text", "title", "url"), str),
+    Candidates: {"trace": Mapping},
+    Ranking: _NOTES,
     Selection: {"hits": [Hit], **_NOTES},
     Evidence: {"items": [EvidenceItem], "trace": Mapping},
     EvidenceItem: {"passage": Passage, "text": str},

@@ -13,10 +13,12 @@ from typing import Any
 
 from convrag.api import stage as base_stages, stages as kinds
 from convrag.api.errors import StageFault
+from convrag.api.passages import Candidates, Hit, Ranking
 from convrag.api.stage import Stage
 from convrag.concurrency.exits import is_failure
 from convrag.turn.defects import (
     check_hits,
+    check_result,
     check_scores,
     explain_error,
     make_error,
@@ -129,13 +131,37 @@ def _check_hits(stage: Stage, method: str, result: Any, k: int) -> Any:
     if len(hits) > k:
         problem = f"{method} returned {len(hits)} passages where at most {k} are wanted"
         raise make_error(stage, problem, method)
+    _check_different(stage, method, hits)
+    return list(hits) if isinstance(result, Iterator) else result
+
+
+def _check_different(stage: Stage, method: str, hits: Sequence[Hit]) -> None:
+    """Raise StageFault if a passage is there twice."""
     seen: set[str] = set()
     for hit in hits:
         if hit.passage.id in seen:
             problem = f"{method} returned the passage {hit.passage.id!r} twice"
             raise make_error(stage, problem, method)
         seen.add(hit.passage.id)
-    return list(hits) if isinstance(result, Iterator) else result
+
+
+def _check_candidates(stage: Stage, method: str, result: Any, k: int) -> Any:
+    """Return the candidates of a retriever.
+
+    Raises StageFault unless they are different passages with scores, at most k of them hits.
+    """
+    check_result(stage, method, result, Candidates)
+    hits = check_hits(stage, method, _check_hits(stage, method, result.hits, k))
+    contenders = check_hits(stage, method, result.contenders)
+    _check_different(stage, method, (*hits, *contenders))
+    return Candidates(hits, contenders, result.trace)
+
+
+def _check_ranking(stage: Stage, method: str, result: Any, hits: Sequence[Hit]) -> Any:
+    """Return the ranking of a reranker. Raises StageFault unless there is a number for each hit."""
+    check_result(stage, method, result, Ranking)
+    scores = check_scores(stage, result.scores, len(hits), method)
+    return Ranking(scores, result.trace, result.fallback)
 
 
 def _check_vectors(stage: Stage, method: str, result: Any, texts: Sequence[str]) -> Any:
@@ -169,9 +195,11 @@ def _check_rows(stage: Stage, method: str, result: Any, count: int, rows: str) -
 _CHECKS: Mapping[str, tuple[Check, int]] = {
     "score": (_check_scores, 1),
     "score_for": (_check_scores, 1),
+    "rank_hits": (_check_ranking, 1),
     "retrieve": (_check_hits, 1),
     "retrieve_for": (_check_hits, 2),
+    "find_candidates": (_check_candidates, 2),
     "embed": (_check_vectors, 0),
     "cluster": (_check_labels, 0),
 }
-"""Method -> the check of its results, and the position of the texts, or of k, in its arguments."""
+"""Method -> the check of its results, and the position of the texts, hits or k in its arguments."""

@@ -3,7 +3,7 @@
 memory -> rewriter -> search, retriever -> reranker -> selector -> context -> generator -> answer
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from convrag.api.completions import Message
 from convrag.api.conversations import MemoryView, Question
 from convrag.api.errors import ConfigError, RunStopped
 from convrag.api.evidence import Evidence
-from convrag.api.passages import Hit, Selection
+from convrag.api.passages import Candidates, Hit, Ranking, Selection
 from convrag.api.queries import Query, Rewrite, SearchStep
 from convrag.api.records import REASONING, TurnRecord
 from convrag.api.secrets import redact
@@ -142,6 +142,8 @@ class TurnInProgress:
     """The next search; one without queries when there is none."""
     steps: list[SearchStep] = field(default_factory=list)
     hits: tuple[Hit, ...] = ()
+    contenders: dict[str, Hit] = field(default_factory=dict)
+    """Passage id -> a hit that the reranker may rank among the others (see `Candidates`)."""
     selected: tuple[Hit, ...] | None = None
     evidence: Evidence = Evidence()
     answer: Answer = Answer("")
@@ -326,17 +328,28 @@ class TurnInProgress:
         """Retrieve passages for the queries of the rewrite, or of the planned search."""
         retriever = self.stages.retriever
         step = self.planned
-        hits = retriever.retrieve_for(self.question, step.queries, self._count_hits())
-        self.hits = check_hits(retriever, "retrieve", hits)
+        found = retriever.find_candidates(self.question, step.queries, self._count_hits())
+        candidates: Candidates = check_result(retriever, "find_candidates", found, Candidates)
+        self.hits = check_hits(retriever, "retrieve", candidates.hits)
+        for hit in check_hits(retriever, "find_candidates", candidates.contenders):
+            self.contenders.setdefault(hit.passage.id, hit)
         self.steps.append(replace(step, hits=self.hits))
         self.planned = SearchStep()
-        if trace := retriever.explain(step.queries):
-            self.trace["retriever"] = dict(trace)
+        if candidates.trace:
+            self.trace["retriever"] = dict(candidates.trace)
 
     def rerank(self) -> None:
-        """Rerank the passages; if that fails, they keep their order."""
+        """Rerank the passages; if that fails, they keep their order.
+
+        Contenders of the retriever are ranked with the others, and the best stay.
+        """
+        reranker = self.stages.reranker
+        found = {hit.passage.id for hit in self.hits}
+        contenders = [hit for id_, hit in self.contenders.items() if id_ not in found]
         with self._fallback("reranker"):
-            self.hits = rerank_hits(self.stages.reranker, self.question, self.hits)
+            ranking = rank_hits(reranker, self.question, (*self.hits, *contenders))
+            self.hits = sort_hits((*self.hits, *contenders), ranking.scores)[: len(self.hits)]
+            self._add_trace("reranker", ranking)
 
     def select(self) -> None:
         """Choose passages for the evidence; if that fails, take the first ones."""
@@ -469,7 +482,9 @@ class TurnInProgress:
             replace(query, turn_id=turn, domain=domain) for query in queries if query.text.strip()
         )
 
-    def _add_trace(self, stage: str, result: MemoryView | Rewrite | SearchStep | Selection) -> None:
+    def _add_trace(
+        self, stage: str, result: MemoryView | Rewrite | SearchStep | Ranking | Selection
+    ) -> None:
         """Keep how the result of a stage came about, and why the stage fell back."""
         self.trace[stage] = dict(result.trace)
         if result.fallback:
@@ -499,13 +514,17 @@ class TurnInProgress:
         return reason
 
 
-def rerank_hits(ranker: Ranker, question: Question, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Sort hits by the ranker's scores.
+def rank_hits(ranker: Ranker, question: Question, hits: Sequence[Hit]) -> Ranking:
+    """Return the ranker's ranking of hits, with checked scores."""
+    ranking: Ranking = check_result(ranker, "rank_hits", ranker.rank_hits(question, hits), Ranking)
+    return replace(ranking, scores=check_scores(ranker, ranking.scores, len(hits)))
+
+
+def sort_hits(hits: tuple[Hit, ...], scores: Sequence[float]) -> tuple[Hit, ...]:
+    """Sort hits by their scores.
 
     If all scores are equal, the hits keep their order and their own scores.
     """
-    texts = [hit.passage.content for hit in hits]
-    scores = check_scores(ranker, ranker.score_for(question, texts), len(hits))
     if len(set(scores)) < 2:
         return hits
     order = sorted(range(len(hits)), key=lambda index: -scores[index])

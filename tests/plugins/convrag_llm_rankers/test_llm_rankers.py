@@ -14,7 +14,7 @@ from convrag.api.errors import ConfigError, LLMError
 from convrag.api.passages import Hit, Passage
 from convrag.api.records import TurnRecord
 from convrag.testing import RankerContract, RecordedLLM
-from convrag.turn.turn import rerank_hits
+from convrag.turn.turn import rank_hits
 from convrag_llm_rankers.conversation_ranker import describe_question
 from convrag_llm_rankers.listwise import ListwiseRanker
 from convrag_llm_rankers.pointwise import LLMRanker
@@ -99,7 +99,7 @@ def test_texts_that_are_not_shown_follow_in_their_order() -> None:
 def test_the_model_sees_the_conversation(make: Any) -> None:
     llm = RecordedLLM(replies={"<passage>": '{"grade": 5}', "": "[2] > [1]"})
     ranker = make(llm=llm, turns=1, **({"scale": "grade"} if make is LLMRanker else {}))
-    rerank_hits(
+    rank_hits(
         ranker, FOLLOW_UP, tuple(Hit(Passage(str(n), text), 1.0) for n, text in enumerate(TEXTS))
     )
     said = llm.prompts[0].messages[-1].content
