@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge
 
 from convrag import Ranker, operational, use
+from convrag.sdk.search.cascade import RankingStep, score_in_steps
 from convrag.sdk.types import remembered
 from convrag_neural.t5_ranker import T5Ranker
 
@@ -86,8 +87,19 @@ class DuoT5Ranker(T5Ranker):
         """
         import numpy as np
 
-        distinct = list(dict.fromkeys(texts))
-        candidates, others = self._split_candidates(query, distinct)
+        steps = [
+            RankingStep(
+                lambda many: self.prefilter.score(query, many).tolist(), self.max_candidates
+            ),
+            RankingStep(lambda candidates: self._score_candidates(query, candidates)),
+        ]
+        scores = score_in_steps(steps, texts, best_first=False).final
+        return np.array([scores[text] for text in texts], dtype=np.float64)
+
+    def _score_candidates(self, query: str, candidates: Sequence[str]) -> list[float]:
+        """Compare each candidate with every other one, and add up the comparisons."""
+        import numpy as np
+
         n = len(candidates)
         pairs = [
             (first, second) for first in candidates for second in candidates if first != second
@@ -95,36 +107,14 @@ class DuoT5Ranker(T5Ranker):
         probabilities = np.full((n, n), 0.5)
         if pairs:
             probabilities[~np.eye(n, dtype=bool)] = self.compare(query, pairs)
-        aggregated = aggregate_comparisons(probabilities, self.aggregation).tolist()
-        scores = dict(zip(candidates, aggregated, strict=True))
-        least = min(aggregated, default=0.0)
-        for text, rank in others.items():
-            scores[text] = least - 1 - rank
-        return np.array([scores[text] for text in texts], dtype=np.float64)
+        aggregated: list[float] = aggregate_comparisons(probabilities, self.aggregation).tolist()
+        return aggregated
 
     @remembered(each="pairs", array="float64")
     def compare(self, query: str, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Compare pairs of texts: (n,) probabilities that the first one is more relevant."""
         with self._locked_model() as model:
             return model.predict_probabilities(self._build_prompts(model, query, pairs))
-
-    def _split_candidates(self, query: str, texts: list[str]) -> tuple[list[str], dict[str, int]]:
-        """Choose the texts to compare, and rank the others by the prefilter.
-
-        Returns:
-            The texts to compare, in the given order, and text -> rank of the others, from 0 on;
-            equal scores share a rank.
-        """
-        if len(texts) <= self.max_candidates:
-            return texts, {}
-        scores = self.prefilter.score(query, texts).tolist()
-        order = sorted(range(len(texts)), key=lambda index: -scores[index])
-        chosen = sorted(order[: self.max_candidates])
-        left = order[self.max_candidates :]
-        distinct_scores = dict.fromkeys(scores[index] for index in left)
-        ranks = {score: rank for rank, score in enumerate(distinct_scores)}
-        others = {texts[index]: ranks[scores[index]] for index in left}
-        return [texts[index] for index in chosen], others
 
     def _build_prompts(
         self, model: TrueFalseT5, query: str, pairs: Sequence[tuple[str, str]]

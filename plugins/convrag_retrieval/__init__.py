@@ -9,6 +9,7 @@
 * `hybrid`: `retriever=hybrid`: lexical and dense search, fused.
 * `sparse_files`: `retriever=sparse_files`: learned sparse vectors that were made elsewhere.
 * `rankers`: `ranker=bm25` and `ranker=embedding`.
+* `cascade`: `ranker=cascade`: several rankers in a row.
 * `corpora`: the passages that a retriever searches, and an index for each domain.
 """
 
@@ -62,4 +63,11 @@ def convrag_register(register: Register) -> None:
         "convrag_retrieval.rankers:EmbeddingRanker",
         "Score each text by its similarity to the query, with any embedder; the score is "
         "the cosine.",
+    )
+    register(
+        "ranker",
+        "cascade",
+        "convrag_retrieval.cascade:CascadeRanker",
+        "Rank in two or three steps: a cheap ranker for many texts, a dear one for the best of "
+        "them.",
     )
