@@ -7,6 +7,7 @@
 * `dense`: `retriever=dense`.
 * `vectors`, `vector_builder`: vectors of passages: the search, and the build.
 * `hybrid`: `retriever=hybrid`: lexical and dense search, fused.
+* `carry`: `retriever=carry`: passages that earlier answers cite join those of another retriever.
 * `sparse_files`: `retriever=sparse_files`: learned sparse vectors that were made elsewhere.
 * `rankers`: `ranker=bm25` and `ranker=embedding`.
 * `cascade`: `ranker=cascade`: several rankers in a row.
@@ -44,6 +45,12 @@ def convrag_register(register: Register) -> None:
         "hybrid",
         "convrag_retrieval.hybrid:HybridRetriever",
         "Search by words and by meaning at once, and fuse the two rankings.",
+    )
+    register(
+        "retriever",
+        "carry",
+        "convrag_retrieval.carry:CarryRetriever",
+        "Carry passages that earlier answers cite along: the reranker decides whether they stay.",
     )
     register(
         "retriever",

@@ -130,6 +130,7 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     read_as = record.trace.get("retriever", {}).get("read_as", {})
     for word, near in read_as.items():
         lines.append(("Read as", f"{near}, for {word}, which no passage has"))
+    lines += _explain_carried(record)
     for stage, reason in record.fallbacks.items():
         lines.append(("Fallback", f"{stage}: {reason}"))
     lines += _explain_decision(record.trace.get("generator", {}).get("decision", {}))
@@ -138,6 +139,15 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     seconds = [f"{stage} {value:.2f}" for stage, value in record.timings.items()]
     lines.append(("Seconds", ", ".join(seconds)))
     return [(heading, " ".join(text.split())) for heading, text in lines if text]
+
+
+def _explain_carried(record: TurnRecord) -> Iterator[tuple[str, str]]:
+    """Yield the passages that retriever=carry has carried from earlier turns, and their ranks."""
+    ranks = {hit.passage.id: rank for rank, hit in enumerate(record.hits, 1)}
+    for each in record.trace.get("retriever", {}).get("carried", ()):
+        rank = ranks.get(each["id"])
+        place = f"rank {rank}" if rank else "not among the best"
+        yield "Carried", f"{each['name']}, from turn {each['number']}: {place}"
 
 
 def _explain_decision(decision: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 /** Explains a query: the rewriter's decision, the turns that it used, and the weights. */
 
 import { make } from "../view/dom.js";
-import { describeSearch, renderSearches } from "../view/queries.js";
+import { describeCarried, describeSearch, renderSearches } from "../view/queries.js";
 
 const REASONS = {
   pronoun: "it has a pronoun",
@@ -36,6 +36,7 @@ export function explainQuery(record, earlier) {
     ...Object.entries(record.trace?.retriever?.read_as ?? {}).map(([word, near]) =>
       make("p", {}, `No passage has the word ${word}: ${near} was searched for.`),
     ),
+    ...showCarried(record),
     ...[renderSearches(record)].filter(Boolean),
     // Each search has its own
     ...(record.trace?.search?.steps?.length > 1 ? [] : showQueries(record.queries ?? [])),
@@ -81,6 +82,14 @@ export function groupQueries(queries) {
     notes.set(query.text, [...(notes.get(query.text) ?? []), note]);
   }
   return notes;
+}
+
+/** Shows the passages that retriever=carry has carried from earlier turns. */
+function showCarried(record) {
+  const rows = describeCarried(record).map(({ note, name }) => makeRow(note, shorten(name)));
+  return rows.length
+    ? [make("h4", {}, "Carried from earlier turns"), make("ul", { class: "plain" }, ...rows)]
+    : [];
 }
 
 /**

@@ -6,6 +6,7 @@ import { make, makeLink } from "./dom.js";
 import { countOf, formatCount, formatScore } from "./format.js";
 import { getName } from "./names.js";
 import { numberPassages } from "./numbering.js";
+import { describeCarried } from "./queries.js";
 import { findCitedSpans } from "./support.js";
 
 const PREVIEW = 160; // characters
@@ -24,6 +25,7 @@ export function renderPassages(record, { known = new Map(), changes = new Map() 
   const numbers = new Map([...numberPassages(record)].map(([number, id]) => [id, number]));
   const statements = statementsById(record);
   const gold = record.gold ?? {};
+  const carried = new Set(describeCarried(record).map((each) => each.id));
   const show = (passage, rank, missedRank) => {
     const element = renderPassage(passage, {
       rank,
@@ -39,6 +41,7 @@ export function renderPassages(record, { known = new Map(), changes = new Map() 
         statements.get(passage.id) ?? [],
       ).spans,
       change: changes.get(passage.id),
+      carried: carried.has(passage.id),
     });
     items.set(passage.id, element);
     return make("li", {}, element);
@@ -95,7 +98,7 @@ export function renderPassages(record, { known = new Map(), changes = new Map() 
 /** Show one passage, which unfolds to its text. */
 function renderPassage(
   passage,
-  { rank, missedRank, grade, evidence, number, cited, spans, change },
+  { rank, missedRank, grade, evidence, number, cited, spans, change, carried },
 ) {
   const text = passage.text ?? "";
   const body = make("div", { class: "passage-text" });
@@ -128,6 +131,7 @@ function renderPassage(
           chip("not-gold", "judged not relevant", `grade ${grade}`),
         cited && chip("cited", `cited as ${number}`),
         evidence && chip("shown", `${evidence.hint ? "hint" : "shown"} as ${number}`),
+        carried && chip("carried", "carried", "an answer before this one cites it"),
         change && chip("changed", change),
       ),
       make("span", { class: "preview" }, text.slice(0, PREVIEW)),

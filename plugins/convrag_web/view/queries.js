@@ -67,6 +67,19 @@ export function renderSearches(record) {
   );
 }
 
+/** Describe the passages that retriever=carry has carried: [{ id, name, note }]. */
+export function describeCarried(record) {
+  const carried = record.trace?.retriever?.carried;
+  if (!Array.isArray(carried)) return [];
+  const ranks = new Map((record.contexts ?? []).map((hit, index) => [hit.id, index + 1]));
+  const known = carried.filter((each) => typeof each?.id === "string");
+  return known.map(({ id, name, number }) => ({
+    id,
+    name: String(name ?? id),
+    note: `turn ${number}, ${ranks.has(id) ? `rank ${ranks.get(id)}` : "not among the best"}`,
+  }));
+}
+
 /** Show why the rewriter chose these queries: its gate, the selected history, its other notes. */
 export function renderWhy(record) {
   const noted = Object.entries(record.trace?.rewriter ?? {}).filter(

@@ -149,6 +149,18 @@ def test_why_in_plain_words() -> None:
     assert "Failed: retriever: gone" in explain({}, error="retriever: gone")
 
 
+def test_why_names_the_passages_that_were_carried() -> None:
+    record = make_record()
+    kept = {"id": record.hits[0].passage.id, "name": "Tea", "turn": "c<::>1", "number": 1}
+    lost = kept | {"id": "gone", "name": "Bread", "number": 2}
+    trace = {"retriever": {"carried": [kept, lost]}}
+    lines = explain_query([make_record(trace=trace)])
+    assert [text for heading, text in lines if heading == "Carried"] == [
+        "Tea, from turn 1: rank 1",
+        "Bread, from turn 2: not among the best",
+    ]
+
+
 def test_why_says_what_the_memory_has_shown() -> None:
     seen = {
         "turns": 9,

@@ -60,6 +60,24 @@ def test_a_reference_is_shown_with_what_it_was_linked_to(page: Page) -> None:
     ]
 
 
+def test_carried_passages_have_their_turn_and_their_rank(page: Page) -> None:
+    carried = [
+        {"id": "a", "name": "tea.md, 'Green tea'", "turn": "c<::>1", "number": 1, "score": 0.5},
+        {"id": "b", "name": HOSTILE, "turn": "c<::>2", "number": 2, "score": 0.1},
+        None,
+    ]
+    record = {
+        "original_query": "why?",
+        "contexts": [{"id": "x"}, {"id": "a"}],
+        "trace": {"retriever": {"carried": carried}},
+    }
+    assert page.evaluate(EXPLAIN, [record, []]) == [
+        ["turn 1, rank 2", "tea.md, 'Green tea'"],
+        ["turn 2, not among the best", HOSTILE],
+    ]
+    assert page.evaluate("() => window.hurt") is None
+
+
 def test_hostile_links_are_text_and_odd_ones_are_left_out(page: Page) -> None:
     hostile = make_link(
         phrase=HOSTILE, antecedent=HOSTILE, turn=HOSTILE, kind=HOSTILE, rule=HOSTILE
