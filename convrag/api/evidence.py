@@ -35,6 +35,21 @@ class EvidenceItem:
     hint: bool = False
     score: float | None = field(default=None, compare=False)
 
+    @property
+    def all_text(self) -> str:
+        """All that an answer may rest on: the passage's title and text, and what is shown beyond.
+
+        A hint is no such text.
+        """
+        content = self.passage.content if self.passage.text.strip() else ""
+        if not content:
+            return self.text
+        if self.hint or self.text in content:
+            return content
+        if content in self.text:
+            return self.text
+        return f"{content}\n{self.text}"
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

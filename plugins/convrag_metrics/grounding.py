@@ -107,9 +107,7 @@ class GroundingMetrics(Metrics):
 
 def _list_texts(record: TurnRecord) -> dict[str, str]:
     """Return passage id -> text of a turn's evidence; a hint counts as its passage."""
-    return {
-        item.passage.id: item.passage.content.strip() or item.text for item in record.evidence.items
-    }
+    return {item.passage.id: item.all_text for item in record.evidence.items}
 
 
 def _find_earlier_texts(records: Iterable[TurnRecord]) -> dict[str, dict[str, str]]:

@@ -65,9 +65,7 @@ class TrustMetrics(Metrics):
         cited_before: dict[str, dict[str, str]] = {}
         for record in records:
             cited = cited_before.setdefault(record.conversation_id, {})
-            passages = {
-                item.passage.id: item.passage.content or item.text for item in record.evidence.items
-            }
+            passages = {item.passage.id: item.all_text for item in record.evidence.items}
             if passages and not lacks_part(record, "answer"):
                 values = self._measure_turn(record, list(passages.values()), list(cited.values()))
                 measured[record.turn_id] = {

@@ -133,6 +133,18 @@ class Corpus(PassageSource):
     def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
         return self._find("id", list(ids))
 
+    def get_around(self, passage_id: str, before: int, after: int) -> list[Passage]:
+        """Return the passages before and after one, and itself, in their order.
+
+        They may belong to other documents. None for an unknown id.
+        """
+        rows = self._select("SELECT position FROM passages WHERE id = ?", [passage_id])
+        if not rows:
+            return []
+        ((position,),) = rows
+        first = max(0, position - before)
+        return self.get_by_position(range(first, position + after + 1))
+
     def sample(self, most: int = 200) -> Iterator[Passage]:
         """Yield at most `most` passages, at even distances."""
         distance = ceil(len(self) / most)

@@ -88,7 +88,7 @@ def find_unsupported(record: TurnRecord) -> list[tuple[int, int]]:
     Nothing is found where no passage was shown, nor in an answer that the system calls
     "unanswerable".
     """
-    passages = [item.passage.content or item.text for item in record.evidence.items]
+    passages = [item.all_text for item in record.evidence.items]
     if not passages or record.trace.get("generator", {}).get("outcome") == "unanswerable":
         return []
     judged = judge_sentences(read_claims(record), passages, record.original_query)
