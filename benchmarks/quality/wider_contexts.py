@@ -11,12 +11,12 @@ overrides.
 
 import re
 import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from answers_without_a_model import MOST_WORDS, QUESTIONS, Line, read_set
-
 from convrag import Context, Evidence, Hit, Pipeline, Question
 from convrag.api.session import to_turn
 from convrag.sdk.text.citations import strip_citations
@@ -24,13 +24,12 @@ from convrag.sdk.text.citations import strip_citations
 CONTEXTS = {
     "full": ("context=full",),
     "window 1": ("context=window",),
-    "window 2": ("context=window", "context.before=2", "context.after=2"),
     "section 300": ("context=section", "context.tokens=300"),
     "section 600": ("context=section", "context.tokens=600"),
     "document 1000": ("context=document",),
 }
-TOKENS = (500, 1000, 2000)
-MOST_PASSAGES = 20
+TOKENS = (500, 1500)
+MOST_PASSAGES = 16
 
 
 def list_questions(
@@ -60,13 +59,15 @@ def fill(
 ) -> Evidence:
     """Make the evidence of as many of the best passages as fit; of one in any case."""
     count_tokens = pipeline.stages.generator.llm.count_tokens  # type: ignore[attr-defined]
-    evidence = context.assemble(question, hits[:1], [])
-    for count in range(2, len(hits) + 1):
-        longer = context.assemble(question, hits[:count], [])
-        if sum(count_tokens(item.text) for item in longer.items) > tokens:
-            break
-        evidence = longer
-    return evidence
+
+    def assemble(count: int) -> Evidence:
+        return context.assemble(question, hits[:count], [])
+
+    def is_too_long(count: int) -> bool:
+        return sum(count_tokens(item.text) for item in assemble(count).items) > tokens
+
+    counts = range(2, len(hits) + 1)
+    return assemble(1 + bisect_left(counts, True, key=is_too_long))
 
 
 def measure(folder: Path, name: str, overrides: Sequence[str], counts: Counter[str]) -> None:

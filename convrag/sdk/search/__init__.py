@@ -1,5 +1,6 @@
 """Search: corpora, indexes, and rankings.
 
+* `cascade`: ranking in several steps, each for fewer texts.
 * `corpus`: the passages of a domain on disk, or looked up in a server that has them.
 * `frequencies`: document frequencies, and the weights of a question's words.
 * `postings`: posting lists with weights, on disk, and the search for the best.

@@ -54,6 +54,19 @@ def test_metadata_come_back_type_for_type(tmp_path: Path) -> None:
     assert data.read == 1
 
 
+def test_the_passages_around_one_come_in_order(tmp_path: Path) -> None:
+    corpus = Corpus(Data(), "default", Store(tmp_path))
+
+    def around(*where: Any) -> list[str]:
+        return [passage.id for passage in corpus.get_around(*where)]
+
+    assert around("p1", 1, 1) == ["p0", "p1", "p2"]
+    assert around("p0", 2, 1) == ["p0", "p1"]
+    assert around("p2", 1, 5) == ["p1", "p2"]
+    assert around("p1", 0, 0) == ["p1"]
+    assert around("unknown", 1, 1) == []
+
+
 def test_metadata_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         ConvragError,

@@ -52,3 +52,12 @@ def test_unsupported_sentences_of_a_turn() -> None:
     assert find_unsupported(turn("It has no air. Bees make honey.", MOON)) == [(15, 31)]
     assert find_unsupported(turn("Bees make honey.")) == []
     assert find_unsupported(turn("The sources do not say.", MOON, outcome="unanswerable")) == []
+
+
+def test_a_sentence_from_the_text_around_a_passage_is_supported() -> None:
+    item = EvidenceItem(1, Passage("p", MOON), f"{MOON} Bees make honey in the hive.")
+    answer = Answer("Bees make honey in the hive [1].", ("p",))
+    record = TurnRecord(
+        "c", "c<::>1", "default", 1, "What do bees do?", evidence=Evidence((item,)), answer=answer
+    )
+    assert find_unsupported(record) == []
