@@ -3,8 +3,8 @@
     python benchmarks/quality/carried_passages.py ../shared/data retriever.base=bm25
 
 The history is the published one: a turn carries the passages that the published answers of the last
-three turns are based on, as if all citations had been right. The reranker is MiniLM's similarity
-(reranker=embedding) over the rewrite and 10 passages. Differences have 95 % intervals of a bootstrap
+three turns are based on, as if all citations had been right. The reranker
+scores the words of the rewrite and 10 passages (reranker=bm25). Differences have 95 % intervals of a bootstrap
 over conversations. CAsT's passages are not here, so only the share of turns is counted to which an
 earlier canonical result is relevant. What follows the folder are overrides.
 """
@@ -22,10 +22,10 @@ from convrag.config.compose import compose
 from convrag.turn.turn import rank_hits, sort_hits
 from convrag.turn.wiring import Wiring
 from convrag_retrieval.carry import CarryRetriever
-from mtrag_retrieval import DOMAINS, TOP, ask_scored_turns, choose_minilm, compute_ndcg
+from mtrag_retrieval import DOMAINS, TOP, ask_scored_turns, compute_ndcg
 
 REWRITERS = ("none", "last_n")
-RERANKERS = ("none", "embedding")
+RERANKERS = ("none", "bm25")
 DEPTH = 10
 POSITIONS = {"all": (1, 99), "2": (2, 2), "3-4": (3, 4), "5-9": (5, 99)}
 
@@ -124,7 +124,7 @@ def main(data: Path, overrides: Sequence[str]) -> None:
     for rewriter in REWRITERS:
         for reranker in RERANKERS:
             rows: list[Scored] = []
-            chosen = (f"rewriter={rewriter}", f"reranker={reranker}", *choose_minilm(), *overrides)
+            chosen = (f"rewriter={rewriter}", f"reranker={reranker}", *overrides)
             for domain in DOMAINS:
                 rows += score_turns(Searching(*choose_data(data, domain), *chosen), domain)
             for label, (first, last) in POSITIONS.items():
