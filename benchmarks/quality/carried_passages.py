@@ -55,10 +55,10 @@ class Searching:
         """Return the first ids for a rewritten question, with or without carried passages."""
         retriever = self.retriever if carries else self.retriever.base
         found = retriever.find_candidates(question, question.queries, DEPTH)
-        hits = tuple(found.hits)
-        candidates = (*hits, *found.contenders)
-        scores = rank_hits(self.reranker, question, candidates).scores
-        return [hit.passage.id for hit in sort_hits(candidates, scores)[:TOP]]
+        candidates = (*found.hits, *found.contenders)
+        ranking = rank_hits(self.reranker, question, candidates)
+        best = sort_hits(candidates, ranking)[: len(found.hits)]
+        return [hit.passage.id for hit in best[:TOP]]
 
 
 def score_turns(stages: Searching, domain: str) -> Iterator[Scored]:

@@ -6,7 +6,7 @@ All are immutable plain data.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,7 +131,7 @@ class Ranking:
         ''
     """
 
-    scores: Sequence[float]
+    scores: Iterable[float]
     trace: Mapping[str, Any] = field(default_factory=dict)
     fallback: str = ""
 

@@ -348,7 +348,7 @@ class TurnInProgress:
         contenders = [hit for id_, hit in self.contenders.items() if id_ not in found]
         with self._fallback("reranker"):
             ranking = rank_hits(reranker, self.question, (*self.hits, *contenders))
-            self.hits = sort_hits((*self.hits, *contenders), ranking.scores)[: len(self.hits)]
+            self.hits = sort_hits((*self.hits, *contenders), ranking)[: len(self.hits)]
             self._add_trace("reranker", ranking)
 
     def select(self) -> None:
@@ -520,11 +520,12 @@ def rank_hits(ranker: Ranker, question: Question, hits: Sequence[Hit]) -> Rankin
     return replace(ranking, scores=check_scores(ranker, ranking.scores, len(hits)))
 
 
-def sort_hits(hits: tuple[Hit, ...], scores: Sequence[float]) -> tuple[Hit, ...]:
-    """Sort hits by their scores.
+def sort_hits(hits: tuple[Hit, ...], ranking: Ranking) -> tuple[Hit, ...]:
+    """Sort hits by the scores of a ranking.
 
     If all scores are equal, the hits keep their order and their own scores.
     """
+    scores = [float(score) for score in ranking.scores]
     if len(set(scores)) < 2:
         return hits
     order = sorted(range(len(hits)), key=lambda index: -scores[index])

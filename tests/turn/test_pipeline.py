@@ -191,14 +191,14 @@ def test_a_turn_that_fails_is_a_record_and_the_next_goes_on() -> None:
 def test_a_reranker_reorders_or_leaves_alone() -> None:
     hits = tuple(Hit(Passage(f"p{n}", "t"), 9.0 - n) for n in range(3))
     question = Question("q", standalone="q")
-    turned = sort_hits(hits, rank_hits(toys.ReverseRanker(), question, hits).scores)
+    turned = sort_hits(hits, rank_hits(toys.ReverseRanker(), question, hits))
     assert [(hit.passage.id, hit.score) for hit in turned] == [
         ("p2", 2.0),
         ("p1", 1.0),
         ("p0", 0.0),
     ]
-    assert sort_hits(hits, rank_hits(toys.EvenRanker(), question, hits).scores) == hits
-    assert sort_hits((), rank_hits(toys.ReverseRanker(), question, ()).scores) == ()
+    assert sort_hits(hits, rank_hits(toys.EvenRanker(), question, hits)) == hits
+    assert sort_hits((), rank_hits(toys.ReverseRanker(), question, ())) == ()
 
 
 def test_a_reranker_that_fails_leaves_the_order() -> None:
