@@ -6,6 +6,7 @@
 * `duot5`: a ranker by comparisons of pairs.
 * `t5_ranker`: the base of both.
 * `sparse`: a retriever with learned sparse vectors.
+* `sparse_encoding`: texts as weighted tokens, for passages and for queries.
 * `local_model`: the base of all: a model that is loaded once.
 * `model_problems`: finds models, and says why one cannot be loaded.
 * `batches`: texts in batches of one length.
@@ -51,4 +52,14 @@ def convrag_register(register: Register) -> None:
         "convrag_neural.sparse:SparseRetriever",
         "Search with a learned sparse model (SPLADE and its like), which weights related "
         "tokens, too.",
+    )
+    register(
+        "retriever",
+        "disco",
+        "convrag_neural.sparse:SparseRetriever",
+        "Search with a learned sparse model (SPLADE and its like), which weights related "
+        "tokens, too.",
+        model="naver/splade-cocondenser-ensembledistil",
+        query_model="slupart/splade-disco-human-mistral",
+        query="conversation",
     )

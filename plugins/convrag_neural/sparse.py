@@ -4,30 +4,50 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from annotated_types import Ge
 
-from convrag import Dataset, Hit, Query, Question, Retriever, Store, operational
+from convrag import (
+    ConfigError,
+    DataError,
+    Dataset,
+    Hit,
+    Query,
+    Question,
+    Retriever,
+    Store,
+    operational,
+)
 from convrag.sdk.files import open_atomically
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.output.progress import count_parts
 from convrag.sdk.search.corpus import Corpus
 from convrag.sdk.search.queries import choose_queries
-from convrag_neural.local_model import LocalModelStage, find_device
+from convrag_neural.model_problems import find_model_problem
+from convrag_neural.sparse_encoding import (
+    SparseModelStage,
+    Tokens,
+    TokenWeights,
+    check_vocabularies,
+    flatten_conversation,
+    keep_heaviest,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from sentence_transformers import SparseEncoder
 
     from convrag.sdk.search.postings import Postings
 
 _PART = 256
 """Passages that are encoded and kept at once; they are lost when a build is killed."""
+
+_CODE = __name__, "convrag_neural.sparse_encoding", "convrag.sdk.search.postings"
+"""The modules that decide what an index holds."""
 
 _WORDS = "words.npy"
 """The file with the numbers of the tokens of an index."""
@@ -47,22 +67,8 @@ class _Index(NamedTuple):
     words: NDArray[np.int64]
 
 
-class _Tokens(NamedTuple):
-    """The weighted tokens of texts.
-
-    Args:
-        rows: (p,) the place of the text.
-        numbers: (p,) the number of the token in the model's vocabulary.
-        weights: (p,) its weight in the text, above 0.
-    """
-
-    rows: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    weights: NDArray[np.float32]
-
-
 @dataclass(kw_only=True, eq=False)
-class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
+class SparseRetriever(SparseModelStage, Retriever):
     """Search with a learned sparse model (SPLADE and its like), which weights related tokens, too.
 
     The model is one of sentence-transformers' SparseEncoder, from a folder or from the Hugging Face
@@ -71,15 +77,27 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
     queries add up, weighted. A passage counts with its title and text, as far as the model reads.
     Each passage is encoded once; an interrupted build goes on where it stopped.
 
+    Queries may have an encoder of their own: a model that was trained to read conversations, or
+    that is smaller (`query_model`), or a file of token weights (`query_weights`), which needs no
+    network for a query. `retriever=disco` has DiSCo's encoder of conversations (Lupart et al.,
+    SIGIR 2025), which reads the question and the history, newest first, separated by [SEP].
+
     Args:
         dataset: whose corpora are searched.
         store: keeps the indexes.
         model: a folder, which needs no network, or a name on the hub ("naver/splade-v3").
+        query_model: another model that encodes queries, with the same vocabulary; a folder or a
+            name ("slupart/splade-disco-human-mistral").
+        query_weights: the weights of a query's tokens, for a model that encodes documents alone: a
+            file idf.json ({"kettle": 9.1}) or query_token_weights.txt (token, tab, weight).
         query: the text that is encoded: "rewrite" (the queries of the rewriter) or "conversation",
             for encoders that read it whole: the question and the history, flattened.
         order: of the flattened conversation: "newest_first" (question, last answer, last question,
             ...) or "oldest_first", as the model was trained (its card tells).
         separator: between the texts of the flattened conversation, as the model was trained.
+        max_terms: the most tokens of a query that are searched for, the heaviest; None takes all.
+        max_passage_terms: the most tokens of a passage that are in the index, the heaviest; None
+            takes all.
         batch_size: the most texts that are encoded at once.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
             one.
@@ -88,19 +106,53 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
     dataset: Dataset
     store: Store
     model: str = "naver/splade-v3"
+    query_model: str | None = None
+    query_weights: Path | None = None
     query: Literal["rewrite", "conversation"] = "rewrite"
     order: Literal["newest_first", "oldest_first"] = "newest_first"
     separator: str = " [SEP] "
+    max_terms: Annotated[int, Ge(1)] | None = None
+    max_passage_terms: Annotated[int, Ge(1)] | None = None
     batch_size: Annotated[int, operational, Ge(1)] = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.query_model and self.query_weights:
+            raise ConfigError(
+                "retriever.query_model and retriever.query_weights both say how queries are "
+                "encoded: choose one of them"
+            )
         self.reads_conversation = self.query == "conversation"
+        self._query_stage: SparseModelStage | None = None
+        if self.query_model:
+            self._query_stage = SparseModelStage(model=self.query_model, device=self.device)
+        self._token_weights = TokenWeights(self.query_weights) if self.query_weights else None
         self._indexes: dict[str, _Index] = {}
         self._index_lock = threading.Lock()
 
+    def check(self) -> Iterator[str]:
+        """Say why a model cannot be loaded, or a file cannot be read."""
+        yield from super().check()
+        problem = find_model_problem(self.query_model) if self.query_model else ""
+        if problem:
+            yield f"{problem} ({{place}}.query_model=<folder>)"
+        if self._token_weights:
+            try:
+                self._token_weights.read()
+            except DataError as error:
+                yield str(error)
+
+    def content_hash(self) -> str:
+        """Hash the models of passages and queries."""
+        own = super().content_hash()
+        if self._query_stage is None:
+            return own
+        return digest([own, self._query_stage.content_hash()])
+
     def prepare(self) -> None:
         super().prepare()
+        if self._query_stage:
+            check_vocabularies(self, self._query_stage)
         self.index()
 
     def index(self) -> list[str]:
@@ -117,7 +169,7 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
         if not searched or k < 1:
             return []
         index = self._open(searched[0].domain)
-        tokens = self._encode([query.text for query in searched], is_query=True)
+        tokens = self._encode_queries([query.text for query in searched])
         query_weights = np.array([query.weight for query in searched])
         weights = tokens.weights.astype(np.float64) * query_weights[tokens.rows]
         best = index.postings.search(_add_up(index.words, tokens.numbers, weights), k)
@@ -127,29 +179,27 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
         if not self.reads_conversation:
             return self.retrieve(queries, k)
-        texts = [text for turn in question.history for text in (turn.question, turn.answer)]
-        texts.append(question.text)
-        if self.order == "newest_first":
-            texts.reverse()
-        flat = self.separator.join(text for text in texts if text)
+        flat = flatten_conversation(
+            question.history,
+            question.text,
+            newest_first=self.order == "newest_first",
+            separator=self.separator,
+        )
         return self.retrieve([Query(flat, 1.0, question.turn_id, question.domain)], k)
 
-    def _load_model(self, source: str) -> SparseEncoder:
-        from sentence_transformers import SparseEncoder
+    def _encode_queries(self, texts: list[str]) -> Tokens:
+        """Encode queries by the token weights, by the queries' own model, or by the model."""
+        if self._token_weights:
+            tokens = self._token_weights.encode(self, texts)
+        elif self._query_stage:
+            tokens = self._query_stage.encode_tokens(texts, self.batch_size, is_query=True)
+        else:
+            tokens = self.encode_tokens(texts, self.batch_size, is_query=True)
+        return keep_heaviest(tokens, self.max_terms)
 
-        return SparseEncoder(source, revision=self.revision, device=find_device(self.device))
-
-    def _encode(self, texts: list[str], *, is_query: bool) -> _Tokens:
-        with self._locked_model() as model:
-            encode = model.encode_query if is_query else model.encode_document
-            encoded = encode(
-                texts, batch_size=self.batch_size, show_progress_bar=False, save_to_cpu=True
-            )
-            matrix = encoded.coalesce()
-        rows, numbers = matrix.indices().numpy()
-        weights = matrix.values().float().numpy()
-        counts = weights > 0
-        return _Tokens(rows[counts], numbers[counts], weights[counts])
+    def _encode_passages(self, texts: list[str]) -> Tokens:
+        tokens = self.encode_tokens(texts, self.batch_size, is_query=False)
+        return keep_heaviest(tokens, self.max_passage_terms)
 
     def _open(self, domain: str) -> _Index:
         """Return the index of a domain, which is built or loaded at its first use."""
@@ -160,8 +210,9 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
         with self._index_lock:
             if domain not in self._indexes:
                 corpus = Corpus(self.dataset, domain, self.store)
-                code = hash_modules(__name__, "convrag.sdk.search.postings")
-                key = digest(["sparse", self.content_hash(), corpus.fingerprint, code])
+                code = hash_modules(*_CODE)
+                model = super().content_hash()  # that of queries changes nothing in an index
+                key = digest(["sparse", model, self.max_passage_terms, corpus.fingerprint, code])
                 parts = self.store.path / "encoded" / key
                 folder = self.store.folder(
                     "indexes", key, lambda empty: self._build(corpus, parts, empty)
@@ -184,29 +235,29 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
         from convrag.sdk.search.postings import Postings
 
         parts.mkdir(parents=True, exist_ok=True)
-        encoded: list[_Tokens] = []
+        encoded: list[Tokens] = []
         with count_parts(f"Encoding {corpus.domain}", total=len(corpus)) as advance:
             for start in range(0, len(corpus), _PART):
                 passages = corpus.get_by_position(range(start, start + _PART))
                 texts = [passage.content for passage in passages]
                 tokens = self._encode_part(texts, parts / f"{start}.npz")
-                encoded.append(_Tokens(tokens.rows + start, tokens.numbers, tokens.weights))
+                encoded.append(Tokens(tokens.rows + start, tokens.numbers, tokens.weights))
                 advance(len(passages))
         positions = np.concatenate([tokens.rows for tokens in encoded])
         numbers = np.concatenate([tokens.numbers for tokens in encoded])
         weights = np.concatenate([tokens.weights for tokens in encoded])
         np.save(folder / _WORDS, Postings.invert(folder, positions, numbers, weights))
 
-    def _encode_part(self, texts: list[str], file: Path) -> _Tokens:
+    def _encode_part(self, texts: list[str], file: Path) -> Tokens:
         """Encode the texts of a part, or read what an earlier build encoded."""
         import numpy as np
 
         if not file.exists():  # it is written as a whole, or not at all
-            tokens = self._encode(texts, is_query=False)
+            tokens = self._encode_passages(texts)
             with open_atomically(file, "wb") as opened:
                 np.savez(opened, *tokens)
         with np.load(file) as arrays:
-            return _Tokens(*arrays.values())
+            return Tokens(*arrays.values())
 
 
 def _add_up(
