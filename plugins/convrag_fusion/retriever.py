@@ -27,8 +27,9 @@ class FusedRetriever(Retriever):
     """Search for the queries of each rewriter by themselves, and fuse the rankings into one.
 
     The queries of one rewriter (`Query.source`, which `rewriter=ensemble` sets) belong together and
-    are searched at once, as its author meant them; a query without a source is searched by itself.
-    Each ranking weighs as much as the heaviest of its queries.
+    are searched at once, as its author meant them; a query without a source is searched by itself,
+    but a query for words and one for vectors are searched together. Each ranking weighs as much as
+    the heaviest of its queries.
 
     * `linear` brings the scores of each ranking to one scale, and adds them up, weighted. A passage
       that a ranking lacks gets the score that the retriever gives it, where it can (bm25 and dense
@@ -161,25 +162,43 @@ class Group:
 def group_queries(queries: Sequence[Query], *, apart: bool = False) -> list[Group]:
     """Group queries by the rewriter that made them, in their order. Those of weight 0 are left out.
 
+    A query for words and one for vectors are searched together, so that each side of a hybrid
+    search gets its own: alone, either would be searched for by both.
+
     Args:
-        queries: of one rewrite. Each query without a source is a group of its own.
+        queries: of one rewrite. Each query without a source is a group of its own, but those for
+            one kind of search are one group.
         apart: search for each query of a group by itself, but for queries that are for one kind of
-            search: a query for words and one for vectors belong together. The rewriters of an
-            ensemble within an ensemble are one group.
+            search. The rewriters of an ensemble within an ensemble are one group.
     """
-    sources: dict[object, list[Query]] = {}
-    for number, query in enumerate(queries):
-        if query.weight:
-            source = query.source.partition("/")[0] if apart else query.source
-            sources.setdefault(source or number, []).append(query)
-    return [_make_group(members, apart) for members in sources.values()]
+    weighted = [query for query in queries if query.weight]
+    names = [query.source.partition("/")[0] if apart else query.source for query in weighted]
+    nameless = [query for query, name in zip(weighted, names, strict=True) if not name]
+    units = iter(_find_units(nameless))
+    groups: dict[object, list[Query]] = {}
+    for query, name in zip(weighted, names, strict=True):
+        key: object = name or next(units)
+        groups.setdefault(key, []).append(query)
+    return [_make_group(members, apart) for members in groups.values()]
+
+
+def _find_units(queries: Sequence[Query]) -> list[int]:
+    """Find the searches of queries that may be searched for one by one: a number for each query.
+
+    Queries for one kind of search belong together. Where the other kind has no query of its own,
+    those for both kinds join them, which the other kind then takes.
+    """
+    kinds = {query.search for query in queries} - {"any"}
+    if len(kinds) == 1:
+        return [0] * len(queries)
+    return [number if query.search == "any" else 0 for number, query in enumerate(queries, start=1)]
 
 
 def _make_group(queries: Sequence[Query], apart: bool) -> Group:
-    units: dict[object, list[Query]] = {}
-    for number, query in enumerate(queries):
-        is_alone = apart and query.search == "any"
-        units.setdefault(number if is_alone else "together", []).append(query)
+    numbers = _find_units(queries) if apart else [0] * len(queries)
+    units: dict[int, list[Query]] = {}
+    for number, query in zip(numbers, queries, strict=True):
+        units.setdefault(number, []).append(query)
     heaviest = [max(abs(query.weight) for query in unit) for unit in units.values()]
     scaled = []
     for unit, weight in zip(units.values(), heaviest, strict=True):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
 from annotated_types import Ge
@@ -13,6 +14,9 @@ from convrag import Embedder, Hit, Query, operational
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.search.queries import choose_queries, combine_vectors
 from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, make_series
+
+if TYPE_CHECKING:
+    from convrag_retrieval.vectors import Vectors
 
 _CODE = "vector_builder", "vectors"
 """The modules of this package that decide what an index holds."""
@@ -26,8 +30,9 @@ class DenseRetriever(CorpusRetriever):
     Several queries become one: the sum of weight times vector, brought back to unit length. Each
     text is embedded once, which takes minutes for thousands of passages on a CPU; where passages
     have changed, only their new texts are, and a build that was interrupted goes on where it
-    stopped. Vectors are kept in the store and memory-mapped, and the search is exact;
-    `retriever=qdrant` and `retriever=pgvector` follow graphs, for millions.
+    stopped. Vectors are kept in the store and memory-mapped. The search is exact, and compares all
+    of them; `vectors=hnsw` follows a graph, which takes a few milliseconds at any size and misses a
+    passage now and then. `retriever=qdrant` and `retriever=pgvector` do so on a server.
 
     Args:
         dataset: whose corpora are searched.
@@ -36,6 +41,15 @@ class DenseRetriever(CorpusRetriever):
         quantize: keep vectors as "float16" (half of the size, the same ranking but for ties) or
             "int8" (a quarter, a few of the best ten change places); "none" keeps float32. Scores
             are those of what is kept.
+        vectors: "exact" or "hnsw" (extra `hnsw`), as in retriever=pgvector and qdrant.
+        exact_below: with "hnsw", corpora with fewer passages are searched exactly all the same.
+            Default: where a graph saved little time in benchmarks/speed/approximate_search.py.
+        m: of the graph: links of a passage.
+        ef_construction: of the graph: candidates that are compared when a passage is added.
+        ef_search: of the graph: candidates that are compared in a search, but at least twice the
+            passages that are asked for. More find more, and take longer.
+        graph_threads: threads that build the graph. One makes the same graph each time; 0 takes
+            all cores.
         batch_size: passages that are given to the embedder at once, and lost when the process is
             killed.
     """
@@ -44,7 +58,21 @@ class DenseRetriever(CorpusRetriever):
 
     embedder: Embedder
     quantize: Literal["none", "float16", "int8"] = "none"
+    vectors: Literal["exact", "hnsw"] = "exact"
+    exact_below: Annotated[int, Ge(0)] = 10_000
+    m: Annotated[int, Ge(2)] = 16
+    ef_construction: Annotated[int, Ge(1)] = 128
+    ef_search: Annotated[int, Ge(1)] = 256
+    graph_threads: Annotated[int, Ge(0), operational] = 1
     batch_size: Annotated[int, Ge(1), operational] = 4096
+
+    def check(self) -> Iterator[str]:
+        from convrag_retrieval.vector_graph import find_missing_library
+
+        yield from super().check()
+        missing = find_missing_library() if self.vectors == "hnsw" else None
+        if missing:
+            yield str(missing)
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
@@ -67,7 +95,6 @@ class DenseRetriever(CorpusRetriever):
 
     def _load(self, domain: str) -> DomainIndex:
         from convrag_retrieval.vector_builder import VectorBuilder
-        from convrag_retrieval.vectors import Vectors
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
         code = hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE))
@@ -92,4 +119,19 @@ class DenseRetriever(CorpusRetriever):
         )
         folder = self.store.folder("indexes", key, builder.build, series=series)
         builder.clean_up()
-        return DomainIndex(corpus, Vectors(folder), builder.counts.describe(corpus, "embedded"))
+        about = builder.counts.describe(corpus, "embedded")
+        return DomainIndex(corpus, self._open_vectors(corpus, folder, key), about)
+
+    def _open_vectors(self, corpus: PositionedCorpus, folder: Path, key: str) -> Vectors:
+        """Open the vectors of a corpus for the search that was chosen."""
+        from convrag_retrieval.vectors import Vectors
+
+        if self.vectors == "exact" or len(corpus) < self.exact_below:
+            return Vectors(folder)
+        from convrag_retrieval.vector_graph import GraphBuilder, GraphSettings
+
+        settings = GraphSettings(self.m, self.ef_construction, self.ef_search, self.graph_threads)
+        kind = [self.quantize, self.m, self.ef_construction]
+        series = make_series("graph", self.dataset, corpus.domain, self.embedder.series, *kind)
+        builder = GraphBuilder(corpus.domain, folder, self.store, settings, key, series)
+        return builder.open()

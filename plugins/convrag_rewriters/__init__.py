@@ -5,6 +5,7 @@
 * `blend`, `weighted_history`, `utterances`: earlier utterances with small weights.
 * `full_history`, `threshold`: a language model writes a question that stands alone.
 * `multi_query`, `readings`: several queries for one question; RAG-Fusion.
+* `dual_view`: a rewrite for words and one for vectors.
 * `themes`: words of the conversation's themes.
 * `resolve`, `model_references`: a model replaces references ("it") by what they name.
 * `llm4cs`, `chiq`, `best_of_n`: rewriters of papers, under their published names.
@@ -138,6 +139,12 @@ def _register_published(register: Register) -> None:
         "chiq",
         "convrag_rewriters.chiq:CHIQRewriter",
         "Have a language model enhance the history in five ways, then rewrite the question (CHIQ).",
+    )
+    register(
+        "rewriter",
+        "dual_view",
+        "convrag_rewriters.dual_view:DualViewRewriter",
+        "Ask the LLM in one request for a rewrite for words and one for vectors (after DVCQR).",
     )
     register(
         "rewriter",

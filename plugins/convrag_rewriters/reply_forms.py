@@ -38,3 +38,11 @@ class SwitchReply(BaseModel):
     """Whether a question begins another topic."""
 
     switched: bool
+
+
+class DualViewReply(BaseModel):
+    """What is asked, and a rewrite for each kind of search."""
+
+    asked: str = ""
+    words: Line
+    vectors: Line

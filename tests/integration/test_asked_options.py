@@ -20,6 +20,7 @@ OPTIONS = (
     "rewriter=chiq",
     "rewriter=condense",
     "rewriter=dhrag",
+    "rewriter=dual_view",
     "rewriter=full_history",
     "rewriter=hyde",
     "rewriter=llm4cs",

@@ -97,6 +97,16 @@ def test_each_side_of_a_hybrid_searches_for_its_own_queries(server: Server, stor
     )
 
 
+def test_a_search_by_tokens_takes_the_queries_for_vectors(server: Server, store: Store) -> None:
+    stage = elser(store)
+    stage.retrieve(
+        [Query("copper kettle", search="lexical"), Query("green tea", search="dense")], 4
+    )
+    searched = str(server.searches()[-1])
+    assert "green tea" in searched
+    assert "copper kettle" not in searched
+
+
 def test_sparse_fuses_ranks_by_weight(server: Server, store: Store) -> None:
     stage = elser(store, rrf_k=60)
     first, second = (

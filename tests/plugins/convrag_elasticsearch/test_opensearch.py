@@ -11,7 +11,9 @@ import pytest
 pytest.importorskip("opensearchpy")
 pytest.importorskip("jsonschema")
 
+from convrag import Query
 from convrag.api.errors import ConfigError, ConvragError
+from convrag.sdk.search.queries import choose_queries
 from convrag.store.store import Store
 from convrag.testing.samples import passages
 from convrag_elasticsearch.cluster import Cluster
@@ -107,3 +109,14 @@ def test_what_only_elasticsearch_has_is_refused(option: dict[str, Any], tmp_path
             store=Store(tmp_path / "s"),
             **given,
         )
+
+
+def test_each_side_of_a_hybrid_searches_for_its_own_queries(server: Server, tmp_path: Path) -> None:
+    embedder = Hashed()
+    stage = OpenSearchRetriever(
+        dataset=Corpora(default=passages()), embedder=embedder, store=Store(tmp_path), mode="hybrid"
+    )
+    both = [Query("copper kettle", search="lexical"), Query("green tea", search="dense")]
+    for subquery, own in zip(stage.subqueries, both, strict=True):
+        chosen = choose_queries(both, subquery.searches_by)
+        assert subquery.build_searches(chosen, 4) == subquery.build_searches([own], 4)

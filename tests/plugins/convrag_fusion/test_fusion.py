@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -285,6 +286,37 @@ def test_queries_for_one_kind_of_search_belong_together() -> None:
     )
     (group,) = group_queries(queries, apart=True)
     assert [[query.text for query in unit] for unit in group.units] == [["w", "v"], ["u"]]
+
+
+WORDS, VECTORS, EITHER = (
+    Query("w", search="lexical"),
+    Query("v", search="dense"),
+    Query("u", 0.5),
+)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("source", ["", "a"])
+@pytest.mark.parametrize(
+    ("queries", "searched"),
+    [
+        ((WORDS, VECTORS), ["wv"]),
+        ((WORDS, EITHER, VECTORS), ["wv", "u"]),
+        ((EITHER, WORDS), ["uw"]),  # by vectors "u" is searched for, and never "w"
+        ((EITHER, VECTORS), ["uv"]),
+        ((EITHER, EITHER), ["u", "u"]),
+        ((WORDS, WORDS), ["ww"]),
+    ],
+)
+def test_a_query_for_words_is_not_searched_for_by_vectors(
+    queries: Sequence[Query], searched: list[str], source: str, apart: bool
+) -> None:
+    """Each was searched for by itself if no rewriter was named, and so by both sides of hybrid."""
+    given_by = [replace(query, source=source) for query in queries]
+    groups = group_queries(given_by, apart=apart)
+    found = ["".join(query.text for query in unit) for group in groups for unit in group.units]
+    together = source and not apart
+    assert found == (["".join(query.text for query in queries)] if together else searched)
 
 
 def test_equal_queries_are_searched_once_and_count_for_each() -> None:

@@ -295,6 +295,14 @@ def test_weights_of_another_model_are_refused(encoders: tuple[str, str], tmp_pat
         retriever.retrieve([Query("teapot")], 3)
 
 
+def test_queries_for_words_are_left_out(encoders: tuple[str, str], tmp_path: Path) -> None:
+    retriever = make_retriever(tmp_path, encoders[0])
+    both = [Query("kettle", search="lexical"), Query("tea", search="dense")]
+    assert show_scores(retriever.retrieve(both, 6)) == show_scores(
+        retriever.retrieve([Query("tea")], 6)
+    )
+
+
 def test_queries_are_encoded_in_one_way(encoders: tuple[str, str], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="query_model and retriever.query_weights"):
         make_retriever(

@@ -114,6 +114,18 @@ def test_each_domain_is_searched_as_by_dense(tmp_path: Path, make: Any, vectors:
 
 
 @pytest.mark.parametrize("make", MAKERS)
+def test_queries_for_words_are_left_out(tmp_path: Path, make: Any) -> None:
+    stages: dict[str, Any] = {
+        "dataset": dataset_of(default=texts_of("a")),
+        "embedder": Words(),
+        "store": Store(tmp_path),
+    }
+    retriever = make(**stages)
+    both = [Query("hello", search="lexical"), Query("zebra", search="dense")]
+    assert show(retriever.retrieve(both, 5)) == show(retriever.retrieve([Query("zebra")], 5))
+
+
+@pytest.mark.parametrize("make", MAKERS)
 def test_a_build_goes_on_and_takes_the_place_of_the_one_before(tmp_path: Path, make: Any) -> None:
     store, old, new = Store(tmp_path), texts_of("a"), texts_of("cccc")
     before = make(dataset=dataset_of(default=old), embedder=Words(), store=store)

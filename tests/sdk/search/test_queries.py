@@ -1,17 +1,22 @@
 """Queries for one kind of search: who takes them, how they are shown, written and read again."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
-from convrag import Query, Store
+from convrag import Hit, Query, Retriever, Store
 from convrag.sdk.search.queries import choose_queries, list_queries, summarise_queries
 from convrag.testing import passages
 from convrag.turn.pipeline import PassagesDataset
+from convrag_fusion.retriever import FusedRetriever
 from convrag_offline.embedders import LsaEmbedder
 from convrag_replay.recorded_files import read_rewrites
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever
+from convrag_retrieval.hybrid import HybridRetriever
 
 WORDS = Query("kettle", 0.5, search="lexical", source="blend")
 MEANING = Query("tea maker", search="dense")
@@ -39,6 +44,30 @@ def test_retrievers_search_for_their_own(tmp_path: Path) -> None:
     assert dense.retrieve(both, 3) == dense.retrieve([Query("bread")], 3)
     assert lexical.scores(both, ids) == lexical.scores([Query("kettle")], ids)
     assert dense.scores(both, ids) == dense.scores([Query("bread")], ids)
+
+
+class Side(Retriever):
+    """Finds nothing, and keeps what it was asked for."""
+
+    def __init__(self, kind: Literal["lexical", "dense"]) -> None:
+        self.kind = kind
+        self.asked: list[list[str]] = []
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        self.asked.append([query.text for query in choose_queries(queries, self.kind)])
+        return []
+
+
+@pytest.mark.parametrize("fusion", ["linear", "weighted_rrf", "rrf", "nested_rrf"])
+@pytest.mark.parametrize("source", ["", "dual_view"])
+def test_hybrid_and_fused_search_for_a_query_on_its_side(source: str, fusion: Any) -> None:
+    words, vectors = Side("lexical"), Side("dense")
+    hybrid = HybridRetriever(lexical=words, dense=vectors)
+    queries = [replace(MEANING, source=source), replace(WORDS, source=source)]
+    hybrid.retrieve(queries, 3)
+    FusedRetriever(base=hybrid, fusion=fusion).retrieve(queries, 3)
+    assert words.asked == [["kettle"]] * 2
+    assert vectors.asked == [["tea maker"]] * 2
 
 
 def test_what_is_searched_for_is_named_in_a_line_and_counted_as_it_is_listed() -> None:
