@@ -65,13 +65,15 @@ class Library(Protocol):
 class Usearch:
     """The index of usearch."""
 
+    dtype = "f32"
+
     def __init__(self, count: int) -> None:
         from usearch.index import Index
 
         self.index: Any = Index(
             ndim=WIDTH,
             metric="ip",
-            dtype="f32",
+            dtype=self.dtype,
             connectivity=CONNECTIVITY,
             expansion_add=EFFORT,
         )
@@ -89,6 +91,12 @@ class Usearch:
 
     def open_mapped(self, path: Path) -> None:
         self.index.view(str(path))
+
+
+class HalfUsearch(Usearch):
+    """The index of usearch with float16, as `retriever.vectors=hnsw` has it."""
+
+    dtype = "f16"
 
 
 class Faiss:
@@ -144,7 +152,7 @@ class Hnswlib:
         raise NotImplementedError("hnswlib reads a file whole")
 
 
-LIBRARIES = {"usearch": Usearch, "faiss": Faiss, "hnswlib": Hnswlib}
+LIBRARIES = {"usearch": Usearch, "usearch_f16": HalfUsearch, "faiss": Faiss, "hnswlib": Hnswlib}
 
 
 def make_rows(count: int, latent: int, seed: int) -> Rows:

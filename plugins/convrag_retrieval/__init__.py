@@ -6,6 +6,7 @@
 * `spelling`: the word that a misspelt or shortened one stands for.
 * `dense`: `retriever=dense`.
 * `vectors`, `vector_builder`: vectors of passages: the search, and the build.
+* `vector_graph`: approximate search of vectors.
 * `hybrid`: `retriever=hybrid`: lexical and dense search, fused.
 * `carry`: `retriever=carry`: passages that earlier answers cite join those of another retriever.
 * `sparse_files`: `retriever=sparse_files`: learned sparse vectors that were made elsewhere.
