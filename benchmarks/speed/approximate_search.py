@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -152,7 +152,12 @@ class Hnswlib:
         raise NotImplementedError("hnswlib reads a file whole")
 
 
-LIBRARIES = {"usearch": Usearch, "usearch_f16": HalfUsearch, "faiss": Faiss, "hnswlib": Hnswlib}
+LIBRARIES: dict[str, Callable[[int], Library]] = {
+    "usearch": Usearch,
+    "usearch_f16": HalfUsearch,
+    "faiss": Faiss,
+    "hnswlib": Hnswlib,
+}
 
 
 def make_rows(count: int, latent: int, seed: int) -> Rows:

@@ -67,12 +67,13 @@ class DenseRetriever(CorpusRetriever):
     batch_size: Annotated[int, Ge(1), operational] = 4096
 
     def check(self) -> Iterator[str]:
-        from convrag_retrieval.vector_graph import find_missing_library
-
         yield from super().check()
-        missing = find_missing_library() if self.vectors == "hnsw" else None
-        if missing:
-            yield str(missing)
+        if self.vectors == "hnsw":
+            from convrag_retrieval.vector_graph import find_missing_library
+
+            missing = find_missing_library()
+            if missing:
+                yield str(missing)
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))

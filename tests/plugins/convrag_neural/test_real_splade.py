@@ -3,6 +3,7 @@
 import importlib.util
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,13 +47,13 @@ def make_dataset() -> Corpora:
     return Corpora(default=[Passage(name, text) for name, text in TEXTS.items()])
 
 
-def make(folder: Path, **options: object) -> SparseRetriever:
+def make(folder: Path, **options: Any) -> SparseRetriever:
     return SparseRetriever(
         dataset=make_dataset(),
         store=Store(folder),
         model=str(MODEL),
         device="cpu",
-        **options,  # type: ignore[arg-type]
+        **options,
     )
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -229,9 +230,9 @@ def test_a_missing_library_is_said_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def find_no_version(name: str) -> str:
-        raise vector_graph.metadata.PackageNotFoundError(name)
+        raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(vector_graph.metadata, "version", find_no_version)
+    monkeypatch.setattr(metadata, "version", find_no_version)
     retriever = make(tmp_path, passages())
     (problem,) = retriever.check()
     assert "usearch" in problem
