@@ -113,7 +113,7 @@ class LauncherFailed(ConvragError):
     exit_status = 1
 
 
-_WITH_TORCH = tuple(f"convrag[{extra}]" for extra in ("bertopic", "docling", "neural"))
+_WITH_TORCH = tuple(f"convrag[{extra}]" for extra in ("bertopic", "colbert", "docling", "neural"))
 
 
 class MissingExtra(ConvragError):

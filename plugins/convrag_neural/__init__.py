@@ -1,4 +1,4 @@
-"""Models that run on this machine; they need the extra `neural`.
+"""Models that run on this machine; they need the extra `neural`, late interaction `colbert`.
 
 * `embedder`: sentence embeddings.
 * `cross_encoder`: a ranker that reads query and text together.
@@ -7,6 +7,11 @@
 * `t5_ranker`: the base of both.
 * `sparse`: a retriever with learned sparse vectors.
 * `sparse_encoding`: texts as weighted tokens, for passages and for queries.
+* `colbert_ranker`: a ranker by late interaction.
+* `colbert_retriever`: a retriever by late interaction.
+* `late_interaction`: the base of both: a vector for each token.
+* `token_index`: these vectors on disk, and the search.
+* `token_index_builder`: builds of this index.
 * `local_model`: the base of all: a model that is loaded once.
 * `model_problems`: finds models, and says why one cannot be loaded.
 * `batches`: texts in batches of one length.
@@ -24,6 +29,13 @@ def convrag_register(register: Register) -> None:
         "convrag_neural.embedder:SentenceTransformersEmbedder",
         "Embed texts with a sentence-transformers model, from a folder or from the "
         "Hugging Face hub.",
+    )
+    register(
+        "ranker",
+        "colbert",
+        "convrag_neural.colbert_ranker:ColbertRanker",
+        "Score each text by late interaction (ColBERT): each query token counts with its best "
+        "match.",
     )
     register(
         "ranker",
@@ -45,6 +57,12 @@ def convrag_register(register: Register) -> None:
         "convrag_neural.monot5:MonoT5Ranker",
         "Score each text with monoT5, a T5 that says whether it is relevant: strong, slow"
         " on a CPU.",
+    )
+    register(
+        "retriever",
+        "colbert",
+        "convrag_neural.colbert_retriever:ColbertRetriever",
+        "Search by late interaction (ColBERT): every token of a passage has a vector.",
     )
     register(
         "retriever",

@@ -37,7 +37,7 @@ def compute_in_batches(
     """
     import numpy as np
 
-    tokens = _count_tokens(texts, model)
+    tokens = count_tokens(texts, model)
     most = CPU_TOKENS if model.device.type == "cpu" else None
     rows: list[Any] = [None] * len(texts)
     for batch in make_batches(tokens, batch_size, most):
@@ -70,7 +70,7 @@ def make_batches(
         order = order[size:]
 
 
-def _count_tokens(texts: Sequence[T], model: Any) -> list[int]:
+def count_tokens(texts: Sequence[T], model: Any) -> list[int]:
     """Count the tokens of each text that the model reads; guess them without its tokenizer."""
     from transformers import PreTrainedTokenizerBase
 

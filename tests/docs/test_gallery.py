@@ -21,7 +21,6 @@ from third_party import Environment
 FOLDER = ROOT / "docs/examples"
 GALLERY = {
     "imagined": ["rewriter=imagined"],
-    "maxsim": ["ranker=maxsim", "ranker=maxsim_words"],
     "chat_csv": ["dataset=chat_csv"],
     "csv_tracker": ["tracker=csv"],
     "novelty": ["metrics=novelty"],
@@ -76,12 +75,9 @@ def test_each_is_a_small_whole_package(name: str) -> None:
 
 @pytest.mark.slow
 def test_each_passes_its_own_tests(environment: Environment) -> None:
-    """All but one of maxsim's, which is run beside the other tests that import torch: in
-    test_neural_rankers.py.
-    """
     folders = [str(FOLDER / name / "tests") for name in GALLERY]
     done = environment.python(
-        "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "not transformer", *folders
+        "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *folders
     )
     assert done.returncode == 0, done.stdout
 
@@ -98,7 +94,7 @@ def test_they_work_together(environment: Environment, monkeypatch: pytest.Monkey
         "llm=replay",
         "llm.path=replies.jsonl",
         "history=gold",
-        "reranker=maxsim_words",
+        "reranker=bm25",
         "generator=direct",
         "generator.llm=extractive",
         "metrics=[ranking,novelty]",

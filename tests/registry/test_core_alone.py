@@ -22,10 +22,13 @@ EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "embedder=litellm": "litellm",
     "llm=litellm": "litellm",
     "llm=llama_cpp": "llama-cpp",
+    "ranker=colbert": "colbert",
     "ranker=fastembed": "fastembed",
     "ranker=litellm": "litellm",
+    "reranker=colbert": "colbert",
     "reranker=fastembed": "fastembed",
     "reranker=litellm": "litellm",
+    "retriever=colbert": "colbert",
     "retriever=elasticsearch": "elasticsearch",
     "retriever=elser": "elasticsearch",
     "retriever=opensearch": "opensearch",
@@ -66,7 +69,9 @@ def test_each_option_is_built_or_names_its_extra(tmp_path: Path) -> None:
     assert missing.keys() == EXTRAS.keys()
     for option, extra in EXTRAS.items():
         assert f"'convrag[{extra}]'" in missing[option]
-        assert ("-c constraints.txt" in missing[option]) == (extra in ("neural", "bertopic"))
+        assert ("-c constraints.txt" in missing[option]) == (
+            extra in ("bertopic", "colbert", "neural")
+        )
 
 
 def test_the_command_says_so_and_leaves_nothing(tmp_path: Path) -> None:

