@@ -42,7 +42,7 @@ class ColbertRetriever(LateInteractionStage, Retriever):
 
     A passage counts with its title and text, as far as the model reads. The score (MaxSim) is the
     sum, over the tokens of the query, of the largest product with a token of the passage; several
-    queries add up, weighted. The search is exact: it reads the vectors of all tokens, memory-mapped,
+    queries add up, weighted. The search is exact and reads all of these vectors, memory-mapped,
     so it is for some ten thousand passages; for more, search with another retriever and
     `reranker=colbert`. Each text is encoded once; where passages have changed, only their new texts
     are, and an interrupted build goes on where it stopped.

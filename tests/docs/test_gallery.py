@@ -76,9 +76,7 @@ def test_each_is_a_small_whole_package(name: str) -> None:
 @pytest.mark.slow
 def test_each_passes_its_own_tests(environment: Environment) -> None:
     folders = [str(FOLDER / name / "tests") for name in GALLERY]
-    done = environment.python(
-        "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *folders
-    )
+    done = environment.python("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *folders)
     assert done.returncode == 0, done.stdout
 
 

@@ -235,16 +235,12 @@ def test_the_best_hits_are_those_of_max_sim_over_all_passages(
         {name: exact[name] for name in best}, abs=1e-4
     )
     smaller = make_retriever(colbert, tmp_path, quantize="float16").retrieve(queries, 10)
-    assert [hit.score for hit in smaller] == pytest.approx(
-        [hit.score for hit in hits], abs=0.01
-    )
+    assert [hit.score for hit in smaller] == pytest.approx([hit.score for hit in hits], abs=0.01)
 
 
 def test_equal_passages_score_alike_whatever_their_block(colbert: str, tmp_path: Path) -> None:
     twins = [passage for passage in TOWN for _ in range(2)]
-    dataset = Corpora(
-        default=[Passage(f"{n:03}", passage.text) for n, passage in enumerate(twins)]
-    )
+    dataset = Corpora(default=[Passage(f"{n:03}", passage.text) for n, passage in enumerate(twins)])
     retriever = make_retriever(colbert, tmp_path, dataset=dataset)
     hits = retriever.retrieve([Query("kettle")], 120)
     for one, other in zip(hits[::2], hits[1::2], strict=True):
