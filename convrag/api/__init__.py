@@ -5,6 +5,8 @@
 * `groups`: the groups of stages that a configuration chooses from.
 * `passages`: passages, hits of a search, what is selected of them, nuggets.
 * `queries`: queries, rewrites, steps of a search.
+* `filters`: filters of a search by the fields of passages.
+* `filter_parser`: the language of filters.
 * `conversations`: turns, questions, and what of the history a memory passes on.
 * `evidence`: the evidence that a generator sees.
 * `answers`: answers, and the passages that support them.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convrag.api.evidence import EvidenceItem
+from convrag.api.filters import Filter
 from convrag.api.passages import Passage
 from convrag.api.queries import Query
 
@@ -83,6 +84,8 @@ class Question:
         queries: all queries of the rewrite, for the stages after the rewriter; before, none.
         top_k: for the rewriter, the number of passages that this turn will retrieve; 0 if nothing
             says so.
+        filter: the condition on fields that the passages of this turn must match; the pipeline
+            puts it on each query.
 
     Example:
         >>> first = Turn("tea<::>1", "Why does a kettle whistle?", "Steam is forced out.")
@@ -105,6 +108,7 @@ class Question:
     queries: tuple[Query, ...] = ()
     before_memory: tuple[Turn, ...] | None = None
     top_k: int = field(default=0, metadata={"identity": False})
+    filter: Filter | None = field(default=None, metadata={"identity": "if_set"})
 
     @property
     def whole_history(self) -> tuple[Turn, ...]:

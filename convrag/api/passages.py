@@ -13,6 +13,9 @@ from typing import Any
 _WORD_CONTINUES = re.compile(r"[\w+#&@/'\u2019-]|\.\w")
 """What after a title shows that its last word goes on: "Art" in "Artificial", "C" in "C++"."""
 
+FieldValue = str | int | float | bool | list[str]
+"""The value of a field of a passage; a date is a text, "2023-05-01"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -25,7 +28,7 @@ class Passage:
         url: where a reader finds it; may be empty.
         metadata: plain data that a data set or chunker adds. A passage that was cut from a document
             has `document`, `start`, `end` and `place` (see
-            `convrag.sdk.data.document_passages`).
+            `convrag.sdk.data.document_passages`); one that has fields for filters has `fields`.
 
     Example:
         >>> passage = Passage("tea-2", "Green tea is brewed at about eighty degrees.", title="Tea")
@@ -71,6 +74,15 @@ class Passage:
         """Its place in its document, for people: "leave.md, 'Sick leave', page 3"; may be empty."""
         place = self.metadata.get("place")
         return place if isinstance(place, str) and "document" in self.metadata else ""
+
+    @property
+    def fields(self) -> Mapping[str, FieldValue]:
+        """Its fields, which filters compare: "year" -> 2023; may be empty.
+
+        `convrag.sdk.data.fields` makes them of a data set's own.
+        """
+        fields = self.metadata.get("fields")
+        return fields if isinstance(fields, Mapping) else {}
 
     @property
     def name(self) -> str:

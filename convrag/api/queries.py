@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from convrag.api.filters import Filter
 from convrag.api.passages import Hit
 from convrag.api.printable import format_rewrite_html
 
@@ -23,6 +24,8 @@ class Query:
             both ("any"). A retriever takes the queries for its kind, see
             `convrag.sdk.search.queries`.
         source: the rewriter that made it, if a rewrite has the queries of several.
+        filter: the condition on fields that passages must match; None for all passages. The
+            queries of one search are joined, and so are their filters: all of them must match.
 
     Example:
         >>> Query("kettle whistle steam", weight=0.5, search="lexical").domain
@@ -35,6 +38,7 @@ class Query:
     domain: str = "default"
     search: Literal["any", "lexical", "dense"] = "any"
     source: str = ""
+    filter: Filter | None = field(default=None, metadata={"identity": "if_set"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from convrag.api.answers import Answer, PassageSpan, Support
 from convrag.api.completions import Completion, Message, Prompt, Usage
+from convrag.api.errors import ConfigError
 from convrag.api.evidence import Evidence, EvidenceItem
+from convrag.api.filter_parser import parse_filter
+from convrag.api.filters import Filter
 from convrag.api.passages import Hit, Passage
 from convrag.api.queries import Query
 
@@ -74,6 +77,7 @@ class QueryRow:
     weight: float | None
     search: Literal["any", "lexical", "dense"] = "any"
     source: str = ""
+    filter: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,12 +175,14 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
 
 
 def format_query(query: Query) -> dict[str, Any]:
-    """Format a query as plain data, without `search` and `source` if they are the defaults."""
+    """Format a query as plain data, without what has its default but text and weight."""
     row = {"text": query.text, "weight": make_plain(query.weight)}
     if query.search != "any":
         row["search"] = query.search
     if query.source:
         row["source"] = query.source
+    if query.filter is not None:
+        row["filter"] = str(query.filter)
     return row
 
 
@@ -209,7 +215,16 @@ def parse_record(row: Any) -> dict[str, Any]:
 
 def _parse_query(row: QueryRow, record: RecordRow) -> Query:
     weight = _read_number(row.weight)
-    return Query(row.text, weight, record.turn_id, record.domain, row.search, row.source)
+    condition = _parse_filter(row.filter)
+    return Query(row.text, weight, record.turn_id, record.domain, row.search, row.source, condition)
+
+
+def _parse_filter(text: str) -> Filter | None:
+    """Parse the filter of a query. Raises ValueError where the text is none."""
+    try:
+        return parse_filter(text) if text else None
+    except ConfigError as error:
+        raise ValueError(f"queries.filter: {error}") from error
 
 
 def _parse_evidence(rows: Iterable[EvidenceRow], hits: Sequence[Hit]) -> tuple[EvidenceItem, ...]:

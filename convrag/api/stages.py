@@ -18,7 +18,9 @@ from convrag.api.answers import Answer
 from convrag.api.completions import Message
 from convrag.api.conversations import Conversation, MemoryView, Question
 from convrag.api.documents import CorpusPart, Document
+from convrag.api.errors import ConfigError
 from convrag.api.evidence import Evidence
+from convrag.api.filters import Filter
 from convrag.api.passages import Candidates, Hit, Nugget, Passage, Ranking, Selection
 from convrag.api.queries import Query, Rewrite, SearchStep
 from convrag.api.records import TurnRecord
@@ -229,6 +231,24 @@ class Retriever(Stage):
         found.
         """
         return Candidates(self.retrieve_for(question, queries, k), trace=self.explain(queries))
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        """Check that this retriever can apply a filter in a domain.
+
+        By default, a retriever cannot filter. One that overrides this obeys `Query.filter`: it
+        ranks only passages that match.
+
+        Args:
+            filter: the filter.
+            domain: the name of the corpus; None checks all of them.
+
+        Raises:
+            ConfigError: it cannot filter, or the corpus does not have a field of the filter.
+        """
+        raise ConfigError(
+            f"{type(self).__name__} cannot filter passages, so {filter} cannot be applied: choose "
+            "another retriever, such as retriever=bm25"
+        )
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
         """Return how the queries were read, as plain data for the record."""

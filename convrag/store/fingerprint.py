@@ -6,7 +6,7 @@ same results.
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -45,7 +45,9 @@ def digest(value: Any, place: str = "this value") -> str:
     * sets and frozensets;
     * a plain type (str, int, float) and classes derived from it, other than enums.
 
-    A field of a dataclass with `metadata={"identity": False}` does not count.
+    A field of a dataclass with `metadata={"identity": False}` does not count; one with
+    `{"identity": "if_set"}` counts unless it has its default, so that hashes stay as they were
+    before the field was added.
 
     Args:
         value: what to hash.
@@ -160,6 +162,14 @@ def _to_json(value: Any) -> Any:
     return _object_to_json(value)
 
 
+def _counts(field: Field[Any], value: Any) -> bool:
+    """Whether a field of a dataclass is part of the identity of its objects."""
+    identity = field.metadata.get("identity", True)
+    if identity == "if_set":
+        return bool(getattr(value, field.name) != field.default)
+    return bool(identity)
+
+
 def _mapping_to_json(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """Convert a mapping; one with keys that are not plain texts becomes a sorted list of pairs."""
     pairs = [(_to_json(key), _to_json(item)) for key, item in mapping.items()]
@@ -176,7 +186,7 @@ def _object_to_json(value: Any) -> Any:
         return {"~stage": value.fingerprint}
     name = f"{type(value).__module__}.{type(value).__qualname__}"
     if is_dataclass(value) and not isinstance(value, type):
-        counted = [field.name for field in fields(value) if field.metadata.get("identity", True)]
+        counted = [field.name for field in fields(value) if _counts(field, value)]
         return {"~object": [name, {each: _to_json(getattr(value, each)) for each in counted}]}
     if isinstance(value, Enum):
         # A combination of flags may have no name

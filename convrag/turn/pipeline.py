@@ -9,6 +9,8 @@ from typing import Any
 
 from convrag.api.conversations import Conversation, Question
 from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
+from convrag.api.filter_parser import parse_filter
+from convrag.api.filters import Filter
 from convrag.api.passages import Passage
 from convrag.api.queries import Rewrite
 from convrag.api.records import TurnRecord
@@ -191,6 +193,7 @@ class Pipeline:
         top_k: int | None = None,
         generate: bool = True,
         profile: Sequence[str] = (),
+        filter: str | Filter | None = None,
         listener: Listener | None = None,
         stages: bool = False,
     ) -> TurnRecord:
@@ -209,13 +212,16 @@ class Pipeline:
             generate: whether to generate an answer; if not, the turn ends with its evidence.
             profile: personal statements of the user ("I'm vegetarian."), which the stages see in
                 this turn.
+            filter: the condition on fields that the passages of this turn must match, next to
+                `retriever.filter`: "product=kettle and year>=2023".
             listener: is called with each piece of the answer as soon as it comes.
             stages: whether the listener is also called after each stage, with a StageFinished: its
                 group ("rewriter", "retriever", ...) and the record so far; and with a StageNotice
                 where a stage waits: a model thinks, or a request is repeated.
 
         Raises:
-            ConfigError: `text` is empty, or `top_k` is below 1.
+            ConfigError: `text` is empty, `top_k` is below 1, or the filter cannot be read, names a
+                field that the corpus does not have, or is not possible with this retriever.
             UnknownName: there is no such domain, or several and none is given.
             OtherConfiguration: the conversation was begun with another configuration, or about
                 another domain.
@@ -228,7 +234,9 @@ class Pipeline:
             query=query, top_k=top_k, generate=generate, listener=listener, stages=stages
         )
         with self._hold(conversation_id, domain) as conversation:
-            record = self.answer(self._make_question(conversation, text, profile), options)
+            question = self._make_question(conversation, text, profile)
+            question = replace(question, filter=self._read_filter(filter, conversation.domain))
+            record = self.answer(question, options)
             check_cancelled()
             self.conversations.append(conversation, record)
         return record
@@ -240,6 +248,7 @@ class Pipeline:
         query: str | None = None,
         top_k: int | None = None,
         profile: Sequence[str] = (),
+        filter: str | Filter | None = None,
         listener: Listener | None = None,
         stages: bool = False,
     ) -> TurnRecord:
@@ -253,6 +262,7 @@ class Pipeline:
             query: a search query to use instead of a rewrite of the question.
             top_k: as in `turn`.
             profile: as in `turn`.
+            filter: as in `turn`; that of the turn before is not kept.
             listener: as in `turn`.
             stages: as in `turn`.
 
@@ -271,7 +281,11 @@ class Pipeline:
                     f"conversation {conversation_id!r} has no turn yet: ask its first question"
                 )
             question = conversation.make_last_question(hide_history=self.settings.history == "none")
-            question = replace(question, profile=_check_profile(profile))
+            question = replace(
+                question,
+                profile=_check_profile(profile),
+                filter=self._read_filter(filter, conversation.domain),
+            )
             record = self.answer(question, replace(options, attempt=conversation.attempt + 1))
             check_cancelled()
             if not record.error:
@@ -368,6 +382,16 @@ class Pipeline:
         if domain not in self.domains:
             raise UnknownName("domain", str(domain), self.domains)
         return self.conversations.begin(conversation_id, domain, configuration=self.configuration)
+
+    def _read_filter(self, given: str | Filter | None, domain: str) -> Filter | None:
+        """Read the filter of a turn, None for an empty one, and check it. Raises ConfigError."""
+        if isinstance(given, str):
+            condition = parse_filter(given) if given.strip() else None
+        else:
+            condition = given
+        if condition is not None:
+            self.stages.retriever.check_filter(condition, domain)
+        return condition
 
     def _make_question(self, conversation: Session, text: str, profile: Sequence[str]) -> Question:
         question = conversation.make_question(text, hide_history=self.settings.history == "none")

@@ -13,6 +13,7 @@ from convrag.api.completions import Message
 from convrag.api.conversations import MemoryView, Question
 from convrag.api.errors import ConfigError, RunStopped
 from convrag.api.evidence import Evidence
+from convrag.api.filters import join_filters
 from convrag.api.passages import Candidates, Hit, Ranking, Selection
 from convrag.api.queries import Query, Rewrite, SearchStep
 from convrag.api.records import REASONING, TurnRecord
@@ -328,6 +329,9 @@ class TurnInProgress:
         """Retrieve passages for the queries of the rewrite, or of the planned search."""
         retriever = self.stages.retriever
         step = self.planned
+        condition = join_filters(query.filter for query in step.queries)
+        if condition is not None:
+            retriever.check_filter(condition, self.question.domain)
         found = retriever.find_candidates(self.question, step.queries, self._count_hits())
         candidates: Candidates = check_result(retriever, "find_candidates", found, Candidates)
         self.hits = check_hits(retriever, "retrieve", candidates.hits)
@@ -475,11 +479,17 @@ class TurnInProgress:
         return search is not None and search.several and self.options.query is None
 
     def _complete(self, queries: Iterable[Query]) -> tuple[Query, ...]:
-        """Return the queries that have a text, with the turn and the domain."""
-        turn = self.question.turn_id
-        domain = self.question.domain
+        """Return the queries that have a text, with the turn, the domain and the turn's filter."""
+        question = self.question
         return tuple(
-            replace(query, turn_id=turn, domain=domain) for query in queries if query.text.strip()
+            replace(
+                query,
+                turn_id=question.turn_id,
+                domain=question.domain,
+                filter=join_filters([question.filter, query.filter]),
+            )
+            for query in queries
+            if query.text.strip()
         )
 
     def _add_trace(

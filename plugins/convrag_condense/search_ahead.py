@@ -24,7 +24,12 @@ def start_search(retriever: Retriever, question: Question) -> threading.Thread:
     Returns:
         The thread, which nobody has to wait for.
     """
-    query = Query(question.text, turn_id=question.turn_id, domain=question.domain)
+    query = Query(
+        question.text,
+        turn_id=question.turn_id,
+        domain=question.domain,
+        filter=question.filter,
+    )
     asked = replace(question, standalone=question.text, queries=(query,))
 
     def search() -> None:

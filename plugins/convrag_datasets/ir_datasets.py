@@ -8,7 +8,9 @@ from textwrap import shorten
 from typing import Any, ClassVar
 
 from convrag import ConfigError, Conversation, Dataset, Passage, Turn, UnknownName
-from convrag.sdk.identity import digest
+from convrag.sdk.data import fields
+from convrag.sdk.data.fields import add_fields
+from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_datasets.cast import read_topic, read_tree
 from convrag_datasets.file_dataset import Contents, FileDataset
@@ -16,6 +18,8 @@ from convrag_datasets.files.row import Row
 
 _REWRITTEN = "_rewritten_utterance"
 """The end of the names of fields that have rewrites: manual_rewritten_utterance."""
+
+_PASSAGE_FIELDS = ("doc_id", "text", "title", "url")
 
 _LONGEST_REASON = 200
 """Characters of the library's own message; the whole may list each address that was tried."""
@@ -97,7 +101,10 @@ class IrDatasetsDataset(FileDataset):
         import ir_datasets
 
         parent = ir_datasets.docs_parent_id(self.id)
-        return digest(["ir_datasets", parent, dict(published), version("ir_datasets")])
+        identity = ["ir_datasets", parent, dict(published), version("ir_datasets")]
+        if _list_other_fields(collection.docs_cls()):
+            identity.append(hash_modules(fields.__name__))
+        return digest(identity)
 
     def read_contents(self) -> Contents:
         """Read the queries and the qrels. Raises ConfigError."""
@@ -224,7 +231,14 @@ def _make_passage(document: Any) -> Passage:
     text = getattr(document, "text", None)
     if not isinstance(text, str):
         text = _drop_title(document.default_text(), title)
-    return Passage(str(document.doc_id), text, title, _read_field(document, "url"))
+    others = {name: getattr(document, name) for name in _list_other_fields(document)}
+    metadata = add_fields({}, others)
+    return Passage(str(document.doc_id), text, title, _read_field(document, "url"), metadata)
+
+
+def _list_other_fields(document: Any) -> list[str]:
+    """List the fields of a document, or of its class, that are no part of a passage otherwise."""
+    return [name for name in getattr(document, "_fields", ()) if name not in _PASSAGE_FIELDS]
 
 
 def _read_field(document: Any, name: str) -> str:

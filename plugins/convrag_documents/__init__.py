@@ -4,6 +4,7 @@
 * `find_files`: lists the files to read; hidden, ignored and excluded ones are left out.
 * `file_names`: names in Unicode's composed form.
 * `catalog`: reads new and changed files; the store has the others.
+* `fields`: the fields of a document that follow from its file: kind, folders, date.
 * `file_times`: times and sizes of files, by which a later change is noticed.
 * `stored_documents`: the documents of a file, as the store keeps them.
 * `includes`: the files that a file includes.

@@ -52,12 +52,14 @@ class ReadFile:
         reader: its reader.
         content: a hash of its contents.
         parts: the names of its parts (see Outcome).
+        modified: the time of its last change, in nanoseconds since 1970.
     """
 
     file: FoundFile
     reader: Reader
     content: str
     parts: list[str]
+    modified: int = 0
 
     @property
     def key(self) -> str:
@@ -168,8 +170,10 @@ class CatalogReader:
         for file in wanted:
             outcome = outcomes.get(file.id, Outcome([], ""))
             if outcome.parts:
-                content = times[file.id].content
-                files.append(ReadFile(file, readers[file.id], content, outcome.parts))
+                found = times[file.id]
+                files.append(
+                    ReadFile(file, readers[file.id], found.content, outcome.parts, found.modified)
+                )
             if outcome.reason:
                 unread.append(UnreadFile(file.id, outcome.reason))
         return files, unread

@@ -22,16 +22,18 @@ from convrag import (
     UnknownName,
 )
 from convrag.sdk.files import find_stored_path
-from convrag.sdk.identity import digest
+from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.output.printable import make_printable
 from convrag.sdk.types import CorpusPart
 from convrag_documents.catalog import Catalog, CatalogReader, ReadFile
+from convrag_documents.fields import add_file_fields, describe_file
 from convrag_documents.find_files import FoundFiles, Selection, find_files, make_suffixes
 from convrag_documents.unread_log import UnreadLog
 from convrag_documents.unreadable import describe_unread
 
 _DEFAULT = "default"
+_FIELDS_CODE = hash_modules("convrag_documents.fields", "convrag.sdk.data.fields")
 
 
 class DocumentsDataset(Dataset):
@@ -56,6 +58,8 @@ class DocumentsDataset(Dataset):
         reader: light has a reader of its own for each format; docling (extra `docling`) reads PDF,
             Office, HTML and pictures with models for columns, tables and printed letters, and takes
             seconds for a page.
+        file_dates: give each document the day of its file's last change as the field `date`, unless
+            its front matter has one. A file that is only touched is then indexed again.
 
     Raises:
         ConfigError: no path is given, or a pattern or the end of a name is malformed.
@@ -76,11 +80,13 @@ class DocumentsDataset(Dataset):
         domains: Literal["one", "folders"] = "one",
         max_megabytes: Annotated[float, Interval(gt=0, lt=1_000_000)] = 50,
         reader: Literal["light", "docling"] = "light",
+        file_dates: bool = False,
     ) -> None:
         self._paths = [path] if isinstance(path, Path) else list(path)
         if not self._paths:
             raise ConfigError("dataset.path=[]: name a folder or a file")
         self._chunker = chunker
+        self._file_dates = file_dates
         self._selection = Selection(
             include=_list_patterns(include),
             exclude=_list_patterns(exclude),
@@ -116,7 +122,7 @@ class DocumentsDataset(Dataset):
             files = self._catalog().files
         except ConvragError:
             return digest([])  # check() reports what is wrong
-        return digest([[read.file.id, read.key] for read in files])
+        return digest([[_FIELDS_CODE], *(self._identify(read) for read in files)])
 
     def note(self) -> str:
         """Say how many files could not be read, and where they are listed."""
@@ -146,15 +152,16 @@ class DocumentsDataset(Dataset):
         chunker = self._chunker.fingerprint  # empty where it was built by hand
         for read in self._list_files(domain):
             for part, document_id in read.list_documents():
-                key = digest([document_id, part, read.key, chunker]) if chunker else ""
+                identity = [document_id, part, *self._identify(read), chunker, _FIELDS_CODE]
+                key = digest(identity) if chunker else ""
                 yield CorpusPart(key, partial(self._cut_into_passages, read, part, document_id))
 
     def corpus_fingerprint(self, domain: str) -> str:
         """Return a hash of the files of a domain, of their readers and of the chunker."""
         if not self._chunker.fingerprint:  # it was built by hand
             return super().corpus_fingerprint(domain)
-        files = [[read.file.id, read.key] for read in self._list_files(domain)]
-        return digest([files, self._chunker.fingerprint])
+        files = [self._identify(read) for read in self._list_files(domain)]
+        return digest([files, self._chunker.fingerprint, _FIELDS_CODE])
 
     def document(self, domain: str, document_id: str) -> Document | None:
         """Return the document with an id, as it was read; None where the domain has none."""
@@ -165,7 +172,7 @@ class DocumentsDataset(Dataset):
         read, part = place
         if self._name_domain(read) != domain:
             return None
-        return self._reader.load(read, part, document_id)
+        return self._load(read, part, document_id)
 
     def document_file(self, domain: str, document_id: str) -> Path | None:
         """Return the file of a document, if it is still a file of the folder, not a link."""
@@ -179,7 +186,19 @@ class DocumentsDataset(Dataset):
         return Path(path) if is_same_file else None
 
     def _cut_into_passages(self, read: ReadFile, part: str, document_id: str) -> Sequence[Passage]:
-        return self._chunker.chunk(self._reader.load(read, part, document_id))
+        return self._chunker.chunk(self._load(read, part, document_id))
+
+    def _load(self, read: ReadFile, part: str, document_id: str) -> Document:
+        """Load a document, with the fields of its file."""
+        document = self._reader.load(read, part, document_id)
+        return add_file_fields(document, read, dated=self._file_dates)
+
+    def _identify(self, read: ReadFile) -> list[str]:
+        """Return what the passages of a file are made of, but for the chunker."""
+        identity = [read.file.id, read.key]
+        if self._file_dates:
+            identity.append(describe_file(read, dated=True)["date"])
+        return identity
 
     def _read_catalog(self) -> Catalog:
         found = find_files(self._paths, self._selection)

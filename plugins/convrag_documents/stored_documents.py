@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from convrag import Document
+from convrag.sdk.data.fields import FieldValue
 from convrag.sdk.identity import digest
 from convrag.sdk.types import Heading
 
@@ -43,21 +44,30 @@ def dump_document(document: Document) -> bytes:
         [heading.start, heading.level, _replace_half_pairs(heading.text)]
         for heading in document.headings
     ]
-    return dump_row(
-        [
-            _replace_half_pairs(document.text),
-            _replace_half_pairs(document.title),
-            _replace_half_pairs(document.url),
-            headings,
-            document.pages,
-            document.page_name,
-        ]
-    )
+    row: list[object] = [
+        _replace_half_pairs(document.text),
+        _replace_half_pairs(document.title),
+        _replace_half_pairs(document.url),
+        headings,
+        document.pages,
+        document.page_name,
+    ]
+    fields = document.metadata.get("fields")
+    if fields:
+        row.append({name: _clean_field(value) for name, value in fields.items()})
+    return dump_row(row)
+
+
+def _clean_field(value: FieldValue) -> FieldValue:
+    """Replace halves of surrogate pairs in a value of a field."""
+    if isinstance(value, list):
+        return [_replace_half_pairs(text) for text in value]
+    return _replace_half_pairs(value) if isinstance(value, str) else value
 
 
 def parse_document(document_id: str, row: bytes) -> Document:
     """Read a document that `dump_document` wrote."""
-    text, title, url, headings, pages, page_name = json.loads(row)
+    text, title, url, headings, pages, page_name, *fields = json.loads(row)
     return Document(
         document_id,
         text,
@@ -66,6 +76,7 @@ def parse_document(document_id: str, row: bytes) -> Document:
         tuple(Heading(*heading) for heading in headings),
         tuple(pages),
         page_name,
+        {"fields": fields[0]} if fields else {},
     )
 
 

@@ -26,6 +26,7 @@ What is searched:
 
 What is indexed:
 
+* `filters`: the fields of passages in an index, and conditions on them as queries.
 * `documents`: passages as documents of an index.
 * `index_names`: names of indexes and aliases.
 * `index_plan`: the index to build.

@@ -23,11 +23,14 @@ from convrag import (
 from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
 from convrag.sdk.search.corpus import serve_passages
+from convrag.sdk.search.filtering import RetrieverFilter
+from convrag.sdk.search.filters import Filter
 from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.complete_index import find_index
 from convrag_elasticsearch.dense import DenseSubquery
 from convrag_elasticsearch.elasticsearch_engine import Elasticsearch, VectorIndexType
 from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.filters import build_clause
 from convrag_elasticsearch.index_builder import IndexBuilder
 from convrag_elasticsearch.index_names import build_alias, build_latest_alias
 from convrag_elasticsearch.index_plan import (
@@ -95,6 +98,8 @@ class ClusterRetriever(Retriever):
         rrf_k: the constant k of reciprocal rank fusion: the larger, the less the first ranks stand
             out. Default: the seed's, and that of Cormack et al. 2009.
         depth: passages of each ranking that is fused. Default: as in most papers on fusion.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
         shards: of the index. BM25 counts words within a shard, so more than one changes scores a
             little.
         replicas: copies of the index, from-to; as many as there are nodes for them
@@ -147,6 +152,7 @@ class ClusterRetriever(Retriever):
         endpoint_wait: Annotated[float, Ge(0), operational] = 600.0,
         rrf_k: Annotated[int, Ge(0)] = 60,
         depth: Annotated[int, Ge(1)] = 100,
+        filter: str | None = None,
         shards: Annotated[int, Ge(1)] = 1,
         replicas: Annotated[str, operational] = "0-1",
         prefix: Annotated[str, operational] = "convrag",
@@ -188,6 +194,7 @@ class ClusterRetriever(Retriever):
         self.subqueries = tuple(subqueries)
         self.dataset = dataset
         self.store = store
+        self.filters = RetrieverFilter(filter, dataset, store)
         self.shards = shards
         self.replicas = replicas
         self.prefix = prefix
@@ -201,6 +208,8 @@ class ClusterRetriever(Retriever):
         self._kind = self.index_kind or "_".join(names)
         self._lock = threading.Lock()
         self._aliases: dict[str, str] = {}
+        self._filtered: set[str] = set()
+        """The domains whose indexes are known to have fields."""
 
     def _make_sparse_subquery(self, settings: SparseSettings) -> SparseSubquery:
         """Make the sparse subquery. Raises ConfigError where there are no tokens for it."""
@@ -250,6 +259,8 @@ class ClusterRetriever(Retriever):
         for domain in domains:
             passages = IndexedPassages(self.cluster, self._get_alias(domain))
             serve_passages(self.dataset, domain, passages)
+        if self.filters.own is not None:
+            self.check_filter(self.filters.own)
 
     def index(self) -> Sequence[str]:
         """Build the index of each domain, or resume building it.
@@ -272,12 +283,35 @@ class ClusterRetriever(Retriever):
         searched = [query for query in queries if query.weight > 0 and query.text.strip()]
         if not searched or k < 1:
             return []
+        condition = self.filters.find_condition(searched)
+        clause = None if condition is None else build_clause(condition)
         try:
-            return self._searcher.search(self._get_alias(searched[0].domain), searched, k)
+            return self._searcher.search(self._get_alias(searched[0].domain), searched, k, clause)
         except ClusterError as error:
             if error.unavailable and self.on_failure == "stop":
                 raise RunStopped(f"{error} The same command goes on from here.") from error
             raise
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        self.filters.check(filter, domain)
+        for each in self.dataset.domains() if domain is None else [domain]:
+            self._require_fields(each)
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """Return `filter`, the condition on fields, where there is one."""
+        return self.filters.explain(queries)
+
+    def _require_fields(self, domain: str) -> None:
+        """Raise ConfigError where the index of a domain was built before passages had fields."""
+        if domain in self._filtered:
+            return
+        index = find_index(self.cluster, self._get_alias(domain))
+        if index is not None and not index.has_fields:
+            raise ConfigError(
+                f"{index.name} was built before passages had fields, so it cannot be filtered: "
+                f"delete it (DELETE /{index.name}), and run the same command with task=index"
+            )
+        self._filtered.add(domain)
 
     def _find_index_problems(self, domain: str) -> Iterator[str]:
         """Yield why a domain cannot be searched."""

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from convrag_elasticsearch.cluster import Cluster, make_path
+from convrag_elasticsearch.filters import FIELDS
 
 META = "convrag"
 """The key under `_meta` of a mapping where an index is described."""
@@ -15,11 +16,13 @@ class CompleteIndex(NamedTuple):
         name: of the index.
         passages: their number when it was completed.
         current_passages: their number now.
+        has_fields: whether it can be filtered by the fields of passages.
     """
 
     name: str
     passages: int
     current_passages: int
+    has_fields: bool = True
 
     @property
     def intact(self) -> bool:
@@ -34,7 +37,9 @@ def find_index(cluster: Cluster, alias: str) -> CompleteIndex | None:
         return None
     index, state = next(iter(states.items()))
     about = state["mappings"].get("_meta", {}).get(META, {})
-    return CompleteIndex(index, int(about.get("passages", -1)), count_passages(cluster, alias))
+    passages = int(about.get("passages", -1))
+    has_fields = FIELDS in state["mappings"].get("properties", {})
+    return CompleteIndex(index, passages, count_passages(cluster, alias), has_fields)
 
 
 def count_passages(cluster: Cluster, index: str) -> int:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from convrag import Passage
+from convrag_elasticsearch.filters import FIELDS, build_fields, mapping_of_fields
 
 CONTENT = "content"
 """The field with title and text, which is searched."""
@@ -14,7 +15,7 @@ CONTENT = "content"
 SOURCE_FIELDS = ["id", CONTENT, "title", "url", "metadata", "text_start"]
 """The fields that a search returns; a passage is built from them."""
 
-VECTOR_FIELDS = ["vector", "tokens"]
+VECTOR_FIELDS = ["vector", "tokens", FIELDS]
 """The fields that are searched and never returned; `_source` excludes them."""
 
 _MAX_ID_BYTES = 512
@@ -32,7 +33,7 @@ def build_document(passage: Passage) -> dict[str, Any]:
     }
     if passage.metadata:
         document["metadata"] = dict(passage.metadata)
-    return document
+    return document | build_fields(passage)
 
 
 def build_passage(source: Mapping[str, Any]) -> Passage:
@@ -64,4 +65,5 @@ def base_mapping_properties() -> dict[str, Any]:
         "url": unsearched,
         "text_start": {"type": "integer", "index": False, "doc_values": False},
         "metadata": {"type": "object", "enabled": False},
+        FIELDS: mapping_of_fields(),
     }

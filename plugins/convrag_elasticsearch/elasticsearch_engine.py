@@ -139,6 +139,17 @@ class Elasticsearch:
         }
         return {"knn": knn}
 
+    def filter_search(self, body: Body, clause: Body) -> Body:
+        """Let a search find only passages that a query matches, before it ranks them.
+
+        Args:
+            body: of the search, as a subquery has built it.
+            clause: the query.
+        """
+        if "knn" in body:
+            return {**body, "knn": {**body["knn"], "filter": clause}}
+        return {**body, "query": {"bool": {"must": [body["query"]], "filter": [clause]}}}
+
     def build_token_query(
         self, tokens: Mapping[str, float], *, prune: bool, plugins: frozenset[str]
     ) -> Body:

@@ -107,6 +107,16 @@ class OpenSearch(Elasticsearch):
             "query": {"script_score": {"query": {"exists": {"field": "vector"}}, "script": script}}
         }
 
+    def filter_search(self, body: Body, clause: Body) -> Body:
+        query = body["query"]
+        if "knn" in query:
+            search = {**query["knn"]["vector"], "filter": clause}
+            return {**body, "query": {"knn": {"vector": search}}}
+        if "script_score" in query:
+            scored = {"bool": {"filter": [query["script_score"]["query"], clause]}}
+            return {**body, "query": {"script_score": {**query["script_score"], "query": scored}}}
+        return super().filter_search(body, clause)
+
     def build_token_query(
         self, tokens: Mapping[str, float], *, prune: bool, plugins: frozenset[str]
     ) -> Body:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from convrag import Hit, Query
 from convrag.sdk.search.fusion import reciprocal_rank_fusion
 from convrag.sdk.search.queries import choose_queries
+from convrag_elasticsearch.elasticsearch_engine import Body
 from convrag_elasticsearch.multi_search import MultiSearch, SearchRequest, complete_body
 from convrag_elasticsearch.subquery import Subquery, WeightedSearch
 
@@ -38,20 +39,23 @@ class IndexSearcher:
         self.rrf_k = rrf_k
         self.depth = depth
 
-    def search(self, alias: str, queries: Sequence[Query], k: int) -> list[Hit]:
+    def search(
+        self, alias: str, queries: Sequence[Query], k: int, clause: Body | None = None
+    ) -> list[Hit]:
         """Return at most k hits, best first.
 
         Args:
             alias: of the index.
             queries: of one rewrite, all with text and a positive weight.
             k: at least 1.
+            clause: the query that all hits must match; None for all passages.
 
         Raises:
             ClusterError: the cluster did not answer, or replied with an error.
         """
         planned = [self._plan(subquery, queries, k) for subquery in self.subqueries]
         requests = [
-            SearchRequest(alias, complete_body(search.body, each.size))
+            SearchRequest(alias, complete_body(self._filter(search.body, clause), each.size))
             for each in planned
             for search in each.searches
         ]
@@ -63,6 +67,11 @@ class IndexSearcher:
         if len(rankings) == 1:
             return rankings[0][:k]
         return fuse_rankings(rankings, [1.0] * len(rankings), self.rrf_k)[:k]
+
+    def _filter(self, body: Body, clause: Body | None) -> Body:
+        if clause is None:
+            return body
+        return self.multi_search.cluster.engine.filter_search(body, clause)
 
     def _plan(self, subquery: Subquery, queries: Sequence[Query], k: int) -> _PlannedSearches:
         """Plan the searches of a subquery: deeper than k where rankings are fused."""

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from convrag import Hit, Query, Question, Retriever, use
+from convrag.sdk.search.filtering import add_filter, read_filter
+from convrag.sdk.search.filters import Filter
 from convrag.sdk.search.fusion import (
     add_scores,
     measure_agreement,
@@ -56,6 +58,8 @@ class FusedRetriever(Retriever):
         rrf_k: the constant k of reciprocal ranks: the larger, the less the first ranks stand out.
             Default: that of Cormack et al. 2009.
         depth: passages that each search contributes. Default: as in most papers on fusion.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
     """
 
     base: Retriever = use("hybrid")
@@ -64,8 +68,10 @@ class FusedRetriever(Retriever):
     normalise: Literal["min_max", "z_scores"] = "min_max"
     rrf_k: Annotated[int, Ge(0)] = 60
     depth: Annotated[int, Ge(1)] = 100
+    filter: str | None = None
 
     def __post_init__(self) -> None:
+        self.own_filter = read_filter(self.filter)
         self.reads_conversation = self.base.reads_conversation
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
@@ -76,9 +82,17 @@ class FusedRetriever(Retriever):
             return self.retrieve(queries, k)
         return self._search(queries, k, partial(self.base.retrieve_for, question))
 
+    def prepare(self) -> None:
+        if self.own_filter is not None:
+            self.check_filter(self.own_filter)
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        self.base.check_filter(filter, domain)
+
     def _search(
         self, queries: Sequence[Query], k: int, find: Callable[..., list[Hit]]
     ) -> list[Hit]:
+        queries = add_filter(queries, self.own_filter)
         groups = group_queries(queries, apart=self.fusion == "nested_rrf")
         if not groups or k < 1:
             return []
@@ -95,7 +109,7 @@ class FusedRetriever(Retriever):
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
         """Return what the base says."""
-        return self.base.explain(queries)
+        return self.base.explain(add_filter(queries, self.own_filter))
 
     def _fuse_scores(
         self,

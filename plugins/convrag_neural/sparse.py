@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Ge
 
@@ -26,6 +26,8 @@ from convrag.sdk.files import open_atomically
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.output.progress import count_parts
 from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.search.filtering import RetrieverFilter
+from convrag.sdk.search.filters import Filter, join_filters
 from convrag.sdk.search.queries import choose_queries
 from convrag_neural.model_problems import find_model_problem
 from convrag_neural.sparse_encoding import (
@@ -98,6 +100,8 @@ class SparseRetriever(SparseModelStage, Retriever):
         max_terms: the most tokens of a query that are searched for, the heaviest; None takes all.
         max_passage_terms: the most tokens of a passage that are in the index, the heaviest; None
             takes all.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
         batch_size: the most texts that are encoded at once.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
             one.
@@ -113,6 +117,7 @@ class SparseRetriever(SparseModelStage, Retriever):
     separator: str = " [SEP] "
     max_terms: Annotated[int, Ge(1)] | None = None
     max_passage_terms: Annotated[int, Ge(1)] | None = None
+    filter: str | None = None
     batch_size: Annotated[int, operational, Ge(1)] = 32
 
     def __post_init__(self) -> None:
@@ -122,6 +127,9 @@ class SparseRetriever(SparseModelStage, Retriever):
                 "retriever.query_model and retriever.query_weights both say how queries are "
                 "encoded: choose one of them"
             )
+        self.filters = RetrieverFilter(
+            self.filter, self.dataset, self.store, lambda domain: self._open(domain).corpus
+        )
         self.reads_conversation = self.query == "conversation"
         self._query_stage: SparseModelStage | None = None
         if self.query_model:
@@ -154,6 +162,14 @@ class SparseRetriever(SparseModelStage, Retriever):
         if self._query_stage:
             check_vocabularies(self, self._query_stage)
         self.index()
+        self.filters.prepare()
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        self.filters.check(filter, domain)
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """Return `filter`, the condition on fields, where there is one."""
+        return self.filters.explain(queries)
 
     def index(self) -> list[str]:
         """Build the indexes of all domains, and say what there is."""
@@ -172,7 +188,8 @@ class SparseRetriever(SparseModelStage, Retriever):
         tokens = self._encode_queries([query.text for query in searched])
         query_weights = np.array([query.weight for query in searched])
         weights = tokens.weights.astype(np.float64) * query_weights[tokens.rows]
-        best = index.postings.search(_add_up(index.words, tokens.numbers, weights), k)
+        words = _add_up(index.words, tokens.numbers, weights)
+        best = index.postings.search(words, k, self.filters.find_positions(queries))
         passages = index.corpus.get_by_position([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
@@ -185,7 +202,9 @@ class SparseRetriever(SparseModelStage, Retriever):
             newest_first=self.order == "newest_first",
             separator=self.separator,
         )
-        return self.retrieve([Query(flat, 1.0, question.turn_id, question.domain)], k)
+        condition = join_filters(query.filter for query in queries)
+        query = Query(flat, 1.0, question.turn_id, question.domain, filter=condition)
+        return self.retrieve([query], k)
 
     def _encode_queries(self, texts: list[str]) -> Tokens:
         """Encode queries by the token weights, by the queries' own model, or by the model."""

@@ -7,6 +7,7 @@
 * `dense`: `retriever=dense`.
 * `vectors`, `vector_builder`: vectors of passages: the search, and the build.
 * `vector_graph`: approximate search of vectors.
+* `filtered_vectors`: the search for vectors among the passages that a filter leaves.
 * `hybrid`: `retriever=hybrid`: lexical and dense search, fused.
 * `carry`: `retriever=carry`: passages that earlier answers cite join those of another retriever.
 * `sparse_files`: `retriever=sparse_files`: learned sparse vectors that were made elsewhere.

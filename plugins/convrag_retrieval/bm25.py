@@ -58,6 +58,8 @@ class BM25Retriever(CorpusRetriever):
             "english" 33 function words (Lucene's list); "none" drops none.
         stemmer: "auto" lets inflected forms match each other (Snowball, through PyStemmer), in the
             passages' languages; "english" in English; "none" does not.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
     """
 
     libraries = ("numpy", "PyStemmer", "rapidfuzz")
@@ -80,16 +82,24 @@ class BM25Retriever(CorpusRetriever):
             return []
         index = self._open(searched[0].domain)
         best = index.rows.search(
-            [query.text for query in searched], [query.weight for query in searched], k
+            [query.text for query in searched],
+            [query.weight for query in searched],
+            k,
+            self.filters.find_positions(queries),
         )
         return index.make_hits(best)
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """Return `read_as`: words that no passage has -> the nearest word, searched for instead."""
+        """Return how the queries were read.
+
+        `read_as` are words that no passage has -> the nearest word, searched for instead; `filter`
+        is the condition on fields.
+        """
         searched = choose_queries(queries, "lexical")
         index = self._open(searched[0].domain).rows if searched else None
         replaced = index.find_replacements([query.text for query in searched]) if index else {}
-        return {"read_as": replaced} if replaced else {}
+        read_as = {"read_as": replaced} if replaced else {}
+        return {**read_as, **super().explain(queries)}
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages: id -> BM25 score; ids that the corpus lacks are left out."""

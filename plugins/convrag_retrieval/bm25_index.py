@@ -51,10 +51,17 @@ class BM25Index:
         self._find_nearest = lru_cache(1024)(partial(find_nearest, words=spelt))
 
     def search(
-        self, texts: Sequence[str], weights: Sequence[float], k: int
+        self,
+        texts: Sequence[str],
+        weights: Sequence[float],
+        k: int,
+        among: NDArray[np.int64] | None = None,
     ) -> list[tuple[int, float]]:
-        """Search for weighted queries: at most k (position, score), best first."""
-        return self.postings.search(self._weigh_words(texts, weights), k)
+        """Search for weighted queries: at most k (position, score), best first.
+
+        `among` are the positions to search, rising; None for all.
+        """
+        return self.postings.search(self._weigh_words(texts, weights), k, among)
 
     def score(
         self, texts: Sequence[str], weights: Sequence[float], positions: Sequence[int]

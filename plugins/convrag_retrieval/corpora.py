@@ -3,13 +3,15 @@
 import logging
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from convrag import DataError, Dataset, Hit, Retriever, Store
+from convrag import DataError, Dataset, Hit, Query, Retriever, Store
 from convrag.sdk.identity import digest
 from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.search.filtering import RetrieverFilter
+from convrag.sdk.search.filters import Filter
 from convrag.sdk.storage import BATCH
 
 log = logging.getLogger(__name__)
@@ -77,12 +79,20 @@ class CorpusRetriever(Retriever):
     Args:
         dataset: whose corpora are searched.
         store: keeps the indexes.
+        filter: the condition on fields that passages must match; None takes all.
+
+    Raises:
+        ConfigError: the filter cannot be read.
     """
 
     dataset: Dataset
     store: Store
+    filter: str | None = None
 
     def __post_init__(self) -> None:
+        self.filters = RetrieverFilter(
+            self.filter, self.dataset, self.store, lambda domain: self._open(domain).corpus
+        )
         self._loaded: dict[str, DomainIndex] = {}
         self._locks: dict[str, threading.Lock] = {}
 
@@ -98,6 +108,14 @@ class CorpusRetriever(Retriever):
 
     def prepare(self) -> None:
         self.index()
+        self.filters.prepare()
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        self.filters.check(filter, domain)
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """Return `filter`, the condition on fields, where there is one."""
+        return self.filters.explain(queries)
 
     def index(self) -> list[str]:
         """Build the indexes of all domains, and say of each what was done."""

@@ -52,6 +52,8 @@ class DenseRetriever(CorpusRetriever):
             all cores.
         batch_size: passages that are given to the embedder at once, and lost when the process is
             killed.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
     """
 
     libraries = ("numpy",)
@@ -80,7 +82,12 @@ class DenseRetriever(CorpusRetriever):
         if vector is None or k < 1:
             return []
         index = self._open(queries[0].domain)
-        return index.make_hits(index.rows.search(vector, k))
+        among = self.filters.find_positions(queries)
+        if among is None:
+            return index.make_hits(index.rows.search(vector, k))
+        from convrag_retrieval.filtered_vectors import search_among
+
+        return index.make_hits(search_among(index.rows, vector, k, among))
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages: id -> cosine; ids that the corpus lacks are left out."""

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from convrag import Hit, Query, Question, Retriever, use
+from convrag.sdk.search.filtering import add_filter, read_filter
+from convrag.sdk.search.filters import Filter
 from convrag.sdk.search.fusion import (
     add_scores,
     normalise_scores,
@@ -39,6 +41,8 @@ class HybridRetriever(Retriever):
         rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the
             seed's, as in Cormack et al. 2009.
         depth: passages that each retriever contributes. Default: as in most papers on fusion.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
     """
 
     lexical: Retriever = use("bm25")
@@ -47,8 +51,10 @@ class HybridRetriever(Retriever):
     weight: Annotated[float, Interval(ge=0, le=1)] = 0.2
     rrf_k: Annotated[int, Ge(0)] = 60
     depth: Annotated[int, Ge(1)] = 100
+    filter: str | None = None
 
     def __post_init__(self) -> None:
+        self.own_filter = read_filter(self.filter)
         self.reads_conversation = self.lexical.reads_conversation or self.dense.reads_conversation
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
@@ -60,9 +66,18 @@ class HybridRetriever(Retriever):
         sides = [partial(each.retrieve_for, question) for each in (self.lexical, self.dense)]
         return self._fuse(queries, k, sides)
 
+    def prepare(self) -> None:
+        if self.own_filter is not None:
+            self.check_filter(self.own_filter)
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        for retriever in (self.lexical, self.dense):
+            retriever.check_filter(filter, domain)
+
     def _fuse(
         self, queries: Sequence[Query], k: int, sides: Iterable[Callable[..., list[Hit]]]
     ) -> list[Hit]:
+        queries = add_filter(queries, self.own_filter)
         depth = max(self.depth, k)
         found = [find(queries, depth) for find in sides]
         passages = {hit.passage.id: hit.passage for hits in found for hit in hits}
@@ -94,4 +109,4 @@ class HybridRetriever(Retriever):
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
         """Return what the search by words says."""
-        return self.lexical.explain(queries)
+        return self.lexical.explain(add_filter(queries, self.own_filter))

@@ -41,14 +41,22 @@ class SparseFilesRetriever(CorpusRetriever):
         store: keeps the indexes.
         passage_vectors: JSONL with a vector for each passage of the data set; it may have more.
         query_vectors: JSONL with a vector for each query.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
     """
 
     libraries = ("numpy",)
 
     def __init__(
-        self, *, dataset: Dataset, store: Store, passage_vectors: Path, query_vectors: Path
+        self,
+        *,
+        dataset: Dataset,
+        store: Store,
+        passage_vectors: Path,
+        query_vectors: Path,
+        filter: str | None = None,
     ) -> None:
-        super().__init__(dataset=dataset, store=store)
+        super().__init__(dataset=dataset, store=store, filter=filter)
         self.passage_file = PassageVectorFile(passage_vectors)
         self.query_file = QueryVectorFile(query_vectors)
 
@@ -68,7 +76,8 @@ class SparseFilesRetriever(CorpusRetriever):
                 number = index.rows.tokens.get(token)
                 if number is not None:
                     words[number] += weight * query.weight
-        return index.make_hits(index.rows.postings.search(words, k))
+        among = self.filters.find_positions(queries)
+        return index.make_hits(index.rows.postings.search(words, k, among))
 
     def _load(self, domain: str) -> DomainIndex:
         from convrag.sdk.search.postings import Postings

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from convrag import Query, Question, Retriever, Rewrite, Rewriter, use
+from convrag.sdk.search.filters import join_filters
 from convrag.sdk.search.fusion import measure_agreement
 
 
@@ -36,7 +37,12 @@ class BestOfNRewriter(Rewriter):
         rewrite = self.base.rewrite(question)
         candidates: dict[object, list[Query]] = {}
         for number, query in enumerate(rewrite.queries):
-            placed = replace(query, turn_id=question.turn_id, domain=question.domain)
+            placed = replace(
+                query,
+                turn_id=question.turn_id,
+                domain=question.domain,
+                filter=join_filters([question.filter, query.filter]),
+            )
             candidates.setdefault(query.source or number, []).append(placed)
         if len(candidates) == 1:
             return rewrite

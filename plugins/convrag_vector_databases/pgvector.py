@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Interval
 
 from convrag import ConfigError, Hit, Passage, operational
+from convrag.sdk.search.filters import AllOf, AnyOf, Condition, Span, Terms, Without
 from convrag.sdk.secrets import redact, redact_address
 from convrag_vector_databases.retriever import VectorDatabaseRetriever
-from convrag_vector_databases.vector_database import VectorDatabase, describe_passage
+from convrag_vector_databases.vector_database import (
+    VectorDatabase,
+    describe_fields,
+    describe_passage,
+    read_bounds,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +49,8 @@ class PgvectorRetriever(VectorDatabaseRetriever):
         ef_construction: candidates while the graph is built, at least twice `m`. Default:
             pgvector's.
         ef_search: candidates of a search: more find more and take longer. Default: pgvector's.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
         prefix: the beginning of each table's name.
         batch_size: passages that are embedded and sent at once, and lost when the process is
             killed.
@@ -126,7 +134,9 @@ class Pgvector(VectorDatabase):
 
     def create(self, table: str, width: int) -> None:
         columns = f"id text PRIMARY KEY, passage jsonb NOT NULL, vector vector({width})"
-        self._run(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+        self._run(f"CREATE TABLE IF NOT EXISTS {table} ({columns}, fields jsonb)")
+        # A table of an interrupted build may be older than fields
+        self._run(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS fields jsonb")
 
     def fetch(self, table: str, ids: Sequence[str]) -> list[Passage]:
         rows = self._run(f"SELECT passage FROM {table} WHERE id = ANY(%s)", list(ids))
@@ -136,12 +146,12 @@ class Pgvector(VectorDatabase):
         from psycopg.types.json import Jsonb
 
         values = [
-            (passage.id, Jsonb(describe_passage(passage)), row)
+            (passage.id, Jsonb(describe_passage(passage)), row, Jsonb(describe_fields(passage)))
             for passage, row in zip(passages, rows, strict=True)
         ]
         with self._open() as connection, connection.transaction(), connection.cursor() as cursor:
             cursor.executemany(
-                f"INSERT INTO {table} VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", values
+                f"INSERT INTO {table} VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", values
             )
 
     def count(self, table: str) -> int:
@@ -167,14 +177,31 @@ class Pgvector(VectorDatabase):
             for name in old:
                 connection.execute(f"DROP TABLE {name}")
 
-    def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
+    def has_fields(self, alias: str) -> bool:
+        columns = self._run(
+            "SELECT 1 FROM information_schema.columns "
+            "WHERE table_schema = current_schema() AND table_name = %s AND column_name = 'fields'",
+            alias,
+        )
+        return bool(columns) and bool(
+            self._run(f"SELECT 1 FROM {alias} WHERE fields ? 'terms' LIMIT 1")
+        )
+
+    def search(
+        self, alias: str, vector: NDArray[np.float32], k: int, condition: Condition | None = None
+    ) -> list[Hit]:
+        where, values = ("true", []) if condition is None else write_condition(condition)
         # A search in the graph finds no more passages than it has candidates.
         candidates = min(max(self._ef_search, k), _MAX_CANDIDATES)
         with self._open() as connection, connection.transaction():
             connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(candidates)])
+            if condition is not None:
+                # The graph would give its candidates first, of which the filter leaves too few
+                connection.execute("SET LOCAL enable_indexscan = off")
             rows = connection.execute(
-                f"SELECT passage, -(vector <#> %s) FROM {alias} ORDER BY vector <#> %s LIMIT %s",
-                [vector, vector, k],
+                f"SELECT passage, -(vector <#> %s) FROM {alias} "
+                f"WHERE {where} ORDER BY vector <#> %s LIMIT %s",
+                [vector, *values, vector, k],
             ).fetchall()
         return [Hit(Passage(**fields), float(score)) for fields, score in rows]
 
@@ -222,6 +249,38 @@ class Pgvector(VectorDatabase):
         place = f"{_URL}={redact_address(self._url)}"
         message = f"retriever=pgvector: {place} cannot be used: {reason}."
         return ConfigError(f"{message} {tip}." if tip else message)
+
+
+def write_condition(condition: Condition) -> tuple[str, list[Any]]:
+    """Write a condition on the column `fields` in SQL, with its parameters. It is never null."""
+    match condition:
+        case Terms(name, keys):
+            terms = [f"{name}={key}" for key in keys]
+            return "coalesce(fields->'terms' ?| %s, false)", [terms]
+        case Span():
+            return _write_span(condition)
+        case Without(part):
+            where, values = write_condition(part)
+            return f"NOT {where}", values
+        case AllOf(parts) | AnyOf(parts):
+            written = [write_condition(part) for part in parts]
+            word = " AND " if isinstance(condition, AllOf) else " OR "
+            where = word.join(text for text, _ in written)
+            return f"({where})", [value for _, values in written for value in values]
+
+
+def _write_span(span: Span) -> tuple[str, list[Any]]:
+    place, low, high = read_bounds(span)
+    bounds = []
+    values: list[Any] = [place, span.field]
+    if low is not None:
+        bounds.append(f"value::float8 {'>=' if span.includes_low else '>'} %s")
+        values.append(low)
+    if high is not None:
+        bounds.append(f"value::float8 {'<=' if span.includes_high else '<'} %s")
+        values.append(high)
+    rows = "jsonb_array_elements_text(fields->%s::text->%s::text) AS value"
+    return f"EXISTS (SELECT 1 FROM {rows} WHERE {' AND '.join(bounds)})", values
 
 
 def _find_advice(reason: str) -> str:

@@ -16,9 +16,15 @@ from annotated_types import Ge
 
 from convrag import ConfigError, Hit, Passage, operational
 from convrag.sdk.identity import digest
+from convrag.sdk.search.filters import AllOf, AnyOf, Condition, Span, Terms, Without
 from convrag.sdk.secrets import redact, redact_address
 from convrag_vector_databases.retriever import VectorDatabaseRetriever
-from convrag_vector_databases.vector_database import VectorDatabase, describe_passage
+from convrag_vector_databases.vector_database import (
+    VectorDatabase,
+    describe_fields,
+    describe_passage,
+    read_bounds,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +50,8 @@ class QdrantRetriever(VectorDatabaseRetriever):
         ef_construction: candidates while the graph is built. Default: Qdrant's.
         ef_search: candidates of a search: more find more and take longer. Default: Qdrant's, that
             of `ef_construction`.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
         prefix: the beginning of each collection's name.
         batch_size: passages that are embedded and sent at once, and lost when the process is
             killed.
@@ -80,6 +88,9 @@ class QdrantRetriever(VectorDatabaseRetriever):
 
 _embedded: WeakValueDictionary[Path, Any] = WeakValueDictionary()
 """The clients of folders in this process: a folder takes one."""
+
+_FIELDS = "fields"
+"""The key of a point's payload that filters search."""
 
 _lock = threading.RLock()
 """The lock of the embedded clients, which are not made for threads."""
@@ -132,17 +143,20 @@ class Qdrant(VectorDatabase):
         point_ids = [_make_id(name) for name in ids]
         with self._explain():
             points = self._client.retrieve(table, point_ids, with_payload=True)
-        return [Passage(**point.payload) for point in points]
+        return [_read_passage(point) for point in points]
 
     def add(self, table: str, passages: Sequence[Passage], rows: NDArray[np.float32]) -> None:
         from qdrant_client import models
 
-        points = [
-            models.PointStruct(
-                id=_make_id(passage.id), vector=row.tolist(), payload=describe_passage(passage)
+        points = []
+        for passage, row in zip(passages, rows, strict=True):
+            payload = describe_passage(passage)
+            fields = describe_fields(passage)
+            if fields:
+                payload[_FIELDS] = fields
+            points.append(
+                models.PointStruct(id=_make_id(passage.id), vector=row.tolist(), payload=payload)
             )
-            for passage, row in zip(passages, rows, strict=True)
-        ]
         with self._explain():
             self._client.upsert(table, points, wait=True)
 
@@ -165,15 +179,34 @@ class Qdrant(VectorDatabase):
                 if other.name.startswith(f"{alias}_") and other.name != table:
                     self._client.delete_collection(other.name)
 
-    def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
+    def has_fields(self, alias: str) -> bool:
         from qdrant_client import models
 
+        empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=f"{_FIELDS}.terms"))
+        with self._explain():
+            found, _ = self._client.scroll(
+                alias, scroll_filter=models.Filter(must_not=[empty]), limit=1, with_payload=False
+            )
+        return bool(found)
+
+    def search(
+        self, alias: str, vector: NDArray[np.float32], k: int, condition: Condition | None = None
+    ) -> list[Hit]:
+        from qdrant_client import models
+
+        query_filter = None
+        if condition is not None:
+            query_filter = models.Filter(must=[build_filter(condition)])
         parameters = models.SearchParams(**self._search)
         with self._explain():
             found = self._client.query_points(
-                alias, query=vector.tolist(), limit=k, search_params=parameters
+                alias,
+                query=vector.tolist(),
+                query_filter=query_filter,
+                limit=k,
+                search_params=parameters,
             ).points
-        return [Hit(Passage(**point.payload), float(point.score)) for point in found]
+        return [Hit(_read_passage(point), float(point.score)) for point in found]
 
     @contextmanager
     def _explain(self) -> Iterator[None]:
@@ -194,6 +227,37 @@ class Qdrant(VectorDatabase):
             raise ConfigError(
                 f"retriever=qdrant: {self._place} cannot be used: {reason}. {advice}."
             ) from error
+
+
+def build_filter(condition: Condition) -> Any:
+    """Build the filter of Qdrant that points match whose passages a condition matches."""
+    from qdrant_client import models
+
+    match condition:
+        case Terms(name, keys):
+            terms = [f"{name}={key}" for key in keys]
+            match_any = models.MatchAny(any=terms)
+            return models.FieldCondition(key=f"{_FIELDS}.terms", match=match_any)
+        case Span(name):
+            place, low, high = read_bounds(condition)
+            bounds = {
+                "gte" if condition.includes_low else "gt": low,
+                "lte" if condition.includes_high else "lt": high,
+            }
+            key = f'{_FIELDS}.{place}."{name}"'
+            return models.FieldCondition(key=key, range=models.Range(**bounds))
+        case AllOf(parts):
+            return models.Filter(must=[build_filter(part) for part in parts])
+        case AnyOf(parts):
+            return models.Filter(should=[build_filter(part) for part in parts])
+        case Without(part):
+            return models.Filter(must_not=[build_filter(part)])
+
+
+def _read_passage(point: Any) -> Passage:
+    """Read the passage of a point."""
+    payload = {name: value for name, value in point.payload.items() if name != _FIELDS}
+    return Passage(**payload)
 
 
 def _connect(url: str, timeout: int) -> Any:

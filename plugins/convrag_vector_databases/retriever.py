@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -28,6 +28,8 @@ from convrag import (
 from convrag.sdk.identity import digest
 from convrag.sdk.output.progress import count_parts
 from convrag.sdk.search.corpus import PassageSource, serve_passages
+from convrag.sdk.search.filtering import RetrieverFilter
+from convrag.sdk.search.filters import Filter
 from convrag.sdk.search.queries import choose_queries, combine_vectors, embed_uncached
 from convrag_vector_databases.vector_database import VectorDatabase
 
@@ -65,6 +67,8 @@ class VectorDatabaseRetriever(Retriever):
         dataset: whose corpora are searched.
         embedder: makes the vectors of passages and queries.
         store: whose locks keep two commands from building one table at the same time.
+        filter: the condition on fields that passages must match: "product=kettle and year>=2023"
+            (docs/data.md); null takes all passages.
         prefix: the beginning of each table's name.
         batch_size: passages that are embedded and sent at once, and lost when the process is
             killed.
@@ -73,6 +77,7 @@ class VectorDatabaseRetriever(Retriever):
     dataset: Dataset
     embedder: Embedder
     store: Store
+    filter: str | None = None
     prefix: Annotated[str, operational] = "convrag"
     batch_size: Annotated[int, operational, Ge(1)] = 256
 
@@ -82,6 +87,9 @@ class VectorDatabaseRetriever(Retriever):
             raise ConfigError(f"retriever.prefix={self.prefix!r}: {text}")
         # An embedder built by hand has no fingerprint to share a table by: it gets its own table.
         self._own = uuid4().hex
+        self.filters = RetrieverFilter(self.filter, self.dataset, self.store)
+        self._filtered: set[str] = set()
+        """The domains whose tables are known to have fields."""
         self._lock = threading.Lock()
         self._ready: dict[str, str] = {}
 
@@ -100,6 +108,17 @@ class VectorDatabaseRetriever(Retriever):
 
     def prepare(self) -> None:
         self.index()
+        if self.filters.own is not None:
+            self.check_filter(self.filters.own)
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        self.filters.check(filter, domain)
+        for each in self.dataset.domains() if domain is None else [domain]:
+            self._require_fields(each)
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """Return `filter`, the condition on fields, where there is one."""
+        return self.filters.explain(queries)
 
     def index(self) -> list[str]:
         """Build the tables of all domains, or resume building them, and say what was done."""
@@ -114,8 +133,24 @@ class VectorDatabaseRetriever(Retriever):
         domain = queries[0].domain
         if domain not in self._ready:
             self._build(domain)
-        hits = self._database.search(self._ready[domain], vector.astype(np.float32), k)
+        condition = self.filters.find_condition(queries)
+        alias = self._ready[domain]
+        hits = self._database.search(alias, vector.astype(np.float32), k, condition)
         return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
+
+    def _require_fields(self, domain: str) -> None:
+        """Raise ConfigError where the table of a domain was built before passages had fields."""
+        if domain in self._filtered:
+            return
+        if domain not in self._ready:
+            self._build(domain)
+        names = self._name(domain)
+        if not self._database.has_fields(names.alias):
+            raise ConfigError(
+                f"{names.table} was built before passages had fields, so it cannot be filtered: "
+                "remove it from the database, and run the same command again"
+            )
+        self._filtered.add(domain)
 
     def _name(self, domain: str) -> _Names:
         """Name the table of a domain, and its alias.

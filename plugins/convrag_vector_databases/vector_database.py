@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from convrag import Hit, Passage
+from convrag.sdk.search.filters import Condition, Span, list_terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,11 +54,64 @@ class VectorDatabase(ABC):
         """
 
     @abstractmethod
-    def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
-        """Search for the k passages whose vectors have the largest products with this one."""
+    def search(
+        self, alias: str, vector: NDArray[np.float32], k: int, condition: Condition | None = None
+    ) -> list[Hit]:
+        """Search for the k passages whose vectors have the largest products with this one.
+
+        Args:
+            alias: of the table.
+            vector: (d,) the vector.
+            k: at least 1.
+            condition: which passages are searched; None for all.
+        """
+
+    @abstractmethod
+    def has_fields(self, alias: str) -> bool:
+        """Whether a passage of a table has fields that filters can search."""
 
 
 def describe_passage(passage: Passage) -> dict[str, Any]:
     """Return the fields of a passage as plain data; `Passage(**fields)` makes it again."""
     fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
     return fields | {"metadata": dict(passage.metadata)}
+
+
+def describe_fields(passage: Passage) -> dict[str, Any]:
+    """Return the fields of a passage as a database searches them; empty where there are none.
+
+    `terms` has each value as "product=kettle"; `numbers` has the numbers of each field; `days` has
+    its dates as numbers of days (see `count_days`).
+    """
+    terms: list[str] = []
+    numbers: dict[str, list[float]] = {}
+    days: dict[str, list[float]] = {}
+    for name, scalar in list_terms(passage):
+        terms.append(f"{name}={scalar.key}")
+        if scalar.number is not None:
+            numbers.setdefault(name, []).append(scalar.number)
+        elif scalar.kind == "date":
+            days.setdefault(name, []).append(count_days(scalar.key))
+    return {"terms": terms, "numbers": numbers, "days": days} if terms else {}
+
+
+def read_bounds(span: Span) -> tuple[str, float | None, float | None]:
+    """Return where a span's values are, "numbers" or "days", and its bounds as numbers."""
+    if span.kind == "number":
+        low, high = (None if each is None else float(each) for each in (span.low, span.high))
+        return "numbers", low, high
+    first, last = (
+        None if each is None else count_days(str(each)) for each in (span.low, span.high)
+    )
+    return "days", first, last
+
+
+def count_days(day: str) -> float:
+    """Count the days up to a date in months of 31 days, as bounds of months have them.
+
+    Example:
+        >>> count_days("2023-03-01") > count_days("2023-02-31") > count_days("2023-02-28")
+        True
+    """
+    year, month, number = (int(part) for part in day.split("-"))
+    return float((year * 12 + month) * 31 + number)

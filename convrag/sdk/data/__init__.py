@@ -12,5 +12,6 @@
 * `simulated`: conversations with a simulated user, each question made from the answers before it.
 * `transcript`: a conversation as Markdown, its numbered passages, and the names by which people
   know them.
+* `fields`: the fields of passages, made of front matter, columns and other keys.
 * `document_passages`: passages cut from a document, with their place in it.
 """

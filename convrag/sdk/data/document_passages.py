@@ -27,9 +27,9 @@ def cut_passage(document: Document, start: int, end: int, number: int) -> Passag
     or the name of its file. A passage that begins with a heading without text and its first
     subheading is below both.
 
-    Its metadata are `document` (the id), `start` and `end` (characters of the document's text),
-    `headings` (texts) and `page` (from 1) where there are any, and `place`, for people:
-    "policies/leave.md, 'Parental leave', page 3".
+    Its metadata are those of the document, such as `fields`, and `document` (the id), `start` and
+    `end` (characters of the document's text), `headings` (texts) and `page` (from 1) where there
+    are any, and `place`, for people: "policies/leave.md, 'Parental leave', page 3".
 
     Args:
         document: the document.
@@ -40,7 +40,12 @@ def cut_passage(document: Document, start: int, end: int, number: int) -> Passag
     headings = _list_texts(document, start, end)
     page = document.find_page(start)
     place = [document.id]
-    metadata: dict[str, Any] = {"document": document.id, "start": start, "end": end}
+    metadata: dict[str, Any] = {
+        **document.metadata,
+        "document": document.id,
+        "start": start,
+        "end": end,
+    }
     if headings:
         metadata["headings"] = headings
         place.append(f"'{headings[-1]}'")

@@ -105,7 +105,9 @@ class Postings:
         Postings.save(folder, weights[order], positions[order].astype(np.int32), ends)
         return words
 
-    def search(self, words: Mapping[int, float], k: int) -> list[tuple[int, float]]:
+    def search(
+        self, words: Mapping[int, float], k: int, among: NDArray[np.int64] | None = None
+    ) -> list[tuple[int, float]]:
         """Search for the passages with the largest positive sums of weight times score of words.
 
         The words that can add most come first. As soon as k passages score more than all later
@@ -116,10 +118,13 @@ class Postings:
         Args:
             words: number of a word -> its weight in the query.
             k: how many, at least 1.
+            among: the positions to search, rising; None for all.
 
         Returns:
             At most k (position, score), best first, ties by position.
         """
+        if among is not None:
+            return _rank(among, self.score(words, among), k)
         terms = self._find_terms(words)
         rests = np.cumsum([0.0, *(term.most for term in reversed(terms))])[::-1]
         rests = rests + _ROUNDING * rests[0]
@@ -129,13 +134,10 @@ class Postings:
             least = _raise_least(least, scores, k)
             kept = scores >= least - rest
             positions, scores = positions[kept], scores[kept]
-        found = scores > 0
-        positions, scores = positions[found], scores[found]
-        order = np.argsort(-scores, kind="stable")[:k]
-        return list(zip(positions[order].tolist(), scores[order].tolist(), strict=True))
+        return _rank(positions, scores, k)
 
     def score(
-        self, words: Mapping[int, float], positions: NDArray[np.int32]
+        self, words: Mapping[int, float], positions: NDArray[np.integer]
     ) -> NDArray[np.float64]:
         """Score passages at any positions, (n,), exactly as `search` does; 0 without any word."""
         scores = np.zeros(len(positions))
@@ -191,6 +193,16 @@ class Postings:
                 most = max(0.0, weight * float(self._largest[word]))
                 terms.append(_Term(self._positions[places], self._weights[places], weight, most))
         return sorted(terms, key=lambda term: -term.most or -np.inf)
+
+
+def _rank(
+    positions: NDArray[np.integer], scores: NDArray[np.float64], k: int
+) -> list[tuple[int, float]]:
+    """Rank passages by their positive scores: at most k, ties by position, which rise."""
+    found = scores > 0
+    positions, scores = positions[found], scores[found]
+    order = np.argsort(-scores, kind="stable")[:k]
+    return list(zip(positions[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def _look_up(term: _Term, positions: NDArray[np.integer]) -> NDArray[np.float64]:

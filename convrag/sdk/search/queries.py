@@ -73,6 +73,8 @@ def _describe_search(query: Query) -> str:
         parts.append(_KINDS[query.search])
     if query.source:
         parts.append(f"from {query.source}")
+    if query.filter is not None:
+        parts.append(f"where {query.filter}")
     return ", ".join(parts)
 
 

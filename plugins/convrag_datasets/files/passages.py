@@ -5,7 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from convrag import DataError, Passage
-from convrag.sdk.data import jsonl
+from convrag.sdk.data import fields, jsonl
+from convrag.sdk.data.fields import add_fields
 from convrag.sdk.data.jsonl import check_is_file
 from convrag.sdk.identity import digest, file_hash
 from convrag_datasets.files import csv_rows, json_rows, parquet_rows, row as row_module, rows
@@ -13,7 +14,10 @@ from convrag_datasets.files.row import Row, with_ids
 from convrag_datasets.files.rows import Columns, read_rows
 
 _FIELDS = ("text", "title", "url", "metadata")
-_READING_MODULES = (rows, json_rows, csv_rows, parquet_rows, row_module, jsonl)
+_IDS = ("id", "_id", "url")
+"""Columns that are not fields."""
+
+_READING_MODULES = (rows, json_rows, csv_rows, parquet_rows, row_module, jsonl, fields)
 _CODE = [Path(__file__)] + [Path(str(module.__file__)) for module in _READING_MODULES]
 """The code that bears on the passages of a file."""
 
@@ -50,13 +54,19 @@ def make_passages(rows: Iterable[Row], path: Path) -> Iterator[Passage]:
 
 def _read_passage(passage_id: str, row: Row) -> Passage:
     id_field = "_id" if row.has("_id") else "id"
+    metadata = {**_read_metadata(row), **row.other_fields(id_field, *_FIELDS)}
     return Passage(
         id=passage_id,
         text=row.get("text").read_text(),
         title=row.optional_text("title"),
         url=row.optional_text("url"),
-        metadata={**_read_metadata(row), **row.other_fields(id_field, *_FIELDS)},
+        metadata=add_fields(metadata, _drop_ids(metadata)),
     )
+
+
+def _drop_ids(metadata: dict[str, object]) -> dict[str, object]:
+    """Leave out what is another for each passage, and so no field to filter by."""
+    return {name: value for name, value in metadata.items() if name not in _IDS}
 
 
 def _read_metadata(row: Row) -> dict[str, object]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convrag import Document
+from convrag.sdk.data.fields import add_fields
 from convrag.sdk.data.strict_json import parse_json
 from convrag_documents.readers.encoding import decode
 from convrag_documents.readers.tables import format_named_rows
@@ -12,6 +13,9 @@ from convrag_documents.unreadable import Unreadable
 _TEXT_NAMES = ("text", "content", "contents", "body", "passage")
 _TITLE_NAMES = ("title", "name", "heading")
 _URL_NAMES = ("url", "link", "source_url")
+_SHOWN_NAMES = {*_TEXT_NAMES, *_TITLE_NAMES, *_URL_NAMES, "id", "_id"}
+"""Names that are not fields of a document."""
+
 _COLUMN_NAMES = ("columns", "header", "headers", "fields")
 """Names under which an object has the names of the columns of its rows."""
 
@@ -73,8 +77,13 @@ def _make_document(part: str, value: Any) -> Document:
     if not isinstance(value, dict):
         return Document(part, "\n".join(_list_fields(value)))
     text = _find_text(value, _TEXT_NAMES) or "\n".join(_list_fields(value))
+    others = {name: each for name, each in value.items() if name not in _SHOWN_NAMES}
     return Document(
-        part, text, title=_find_text(value, _TITLE_NAMES), url=_find_text(value, _URL_NAMES)
+        part,
+        text,
+        title=_find_text(value, _TITLE_NAMES),
+        url=_find_text(value, _URL_NAMES),
+        metadata=add_fields({}, others),
     )
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from convrag import Document
+from convrag.sdk.data.fields import add_fields
 from convrag.sdk.types import Heading
 from convrag_documents.readers.encoding import decode
 from convrag_documents.readers.front_matter import get_line, split_front_matter
@@ -31,18 +32,31 @@ _HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _BADGE_END = r"\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,1000}\])"
 _BADGE = re.compile(rf"\[!\[[^\]\n]{{0,1000}}{_BADGE_END}{_BADGE_END}")
+_SHOWN = ("title", "description")
+"""Names of the front matter that are parts of the document."""
+
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 
 def read_markdown(content: bytes) -> Iterator[Document]:
-    """Read a file; the title and the description of its front matter are the document's."""
+    """Read a file; the title and the description of its front matter are the document's.
+
+    The rest of the front matter are its fields.
+    """
     fields, text = split_front_matter(_BADGE.sub("", decode(content)))
     description = get_line(fields, "description")
     if description:
         end = "." if description[-1].isalnum() else ""
         text = f"{description}{end}\n\n{text.lstrip()}"
     joined, headings = parse_markdown(text)
-    document = Document("", joined, title=get_line(fields, "title"), headings=tuple(headings))
+    others = {name: value for name, value in fields.items() if name not in _SHOWN}
+    document = Document(
+        "",
+        joined,
+        title=get_line(fields, "title"),
+        headings=tuple(headings),
+        metadata=add_fields({}, others),
+    )
     yield simplify_signs(document)
 
 

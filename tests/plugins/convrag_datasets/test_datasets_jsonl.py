@@ -230,7 +230,11 @@ class TestCorpus:
         assert list(dataset.check()) == []
         assert list(dataset.corpus("default")) == [
             Passage("p1", "The Moon is a satellite.", "Moon", "http://m"),
-            Passage("p2", "Größe: 3474 km 🌕", metadata={"page": 3, "year": 1969}),
+            Passage(
+                "p2",
+                "Größe: 3474 km 🌕",
+                metadata={"page": 3, "year": 1969, "fields": {"page": 3, "year": 1969}},
+            ),
         ]
 
     def test_none(self, talk):

@@ -77,7 +77,9 @@ def test_a_corpus_and_queries(tmp_path: Path) -> None:
     assert list(dataset.check()) == []
     assert [conversation.id for conversation in dataset.conversations()] == ["c", "9"]
     assert list(dataset.corpus("default")) == [
-        Passage("p1", "A rose is red.", "Rose", metadata={"year": "1999"}),
+        Passage(
+            "p1", "A rose is red.", "Rose", metadata={"year": "1999", "fields": {"year": 1999}}
+        ),
         Passage("p2", "The sky."),
     ]
 
@@ -192,6 +194,7 @@ def test_parquet(tmp_path: Path) -> None:
         "price": 1.5,
         "bad": None,
         "raw": None,
+        "fields": {"when": "2020-01-02", "price": 1.5},
     }
 
 

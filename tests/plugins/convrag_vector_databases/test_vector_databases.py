@@ -15,6 +15,7 @@ from convrag.testing.samples import passages
 from convrag_retrieval.dense import DenseRetriever
 from convrag_vector_databases.pgvector import PgvectorRetriever
 from convrag_vector_databases.qdrant import QdrantRetriever
+from filter_toys import Letters, check_filters, make_passages
 from postgres_server import PostgresServer
 from toys import Corpora
 
@@ -192,3 +193,27 @@ def test_a_server_without_the_extension(
         ConfigError, match=r"(?s)vector.*is not available.*Install pgvector on the server"
     ):
         PgvectorRetriever(**stages).index()
+
+
+def test_random_filters_find_the_same_in_a_folder_of_qdrant(tmp_path: Path) -> None:
+    given = make_passages()
+    retriever = QdrantRetriever(
+        dataset=Corpora(default=given), embedder=Letters(), store=Store(tmp_path)
+    )
+    retriever.prepare()
+    check_filters(retriever, given, count=40, seed=2)
+
+
+def test_a_collection_from_before_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {
+        "dataset": Corpora(default=make_passages(5)),
+        "embedder": Letters(),
+        "store": Store(tmp_path),
+    }
+    with monkeypatch.context() as before:
+        before.setattr("convrag_vector_databases.qdrant.describe_fields", lambda passage: {})
+        QdrantRetriever(**options).prepare()
+    retriever = QdrantRetriever(**options)
+    assert retriever.retrieve([Query("steam")], 3)
+    with pytest.raises(ConfigError, match="was built before passages had fields"):
+        QdrantRetriever(**options, filter="product=kettle").prepare()
