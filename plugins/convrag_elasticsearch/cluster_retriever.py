@@ -99,7 +99,7 @@ class ClusterRetriever(Retriever):
             out. Default: the seed's, and that of Cormack et al. 2009.
         depth: passages of each ranking that is fused. Default: as in most papers on fusion.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
         shards: of the index. BM25 counts words within a shard, so more than one changes scores a
             little.
         replicas: copies of the index, from-to; as many as there are nodes for them

@@ -59,7 +59,7 @@ class FusedRetriever(Retriever):
             Default: that of Cormack et al. 2009.
         depth: passages that each search contributes. Default: as in most papers on fusion.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
     """
 
     base: Retriever = use("hybrid")

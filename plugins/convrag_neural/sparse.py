@@ -101,7 +101,7 @@ class SparseRetriever(SparseModelStage, Retriever):
         max_passage_terms: the most tokens of a passage that are in the index, the heaviest; None
             takes all.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
         batch_size: the most texts that are encoded at once.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
             one.

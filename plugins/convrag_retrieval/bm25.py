@@ -59,7 +59,7 @@ class BM25Retriever(CorpusRetriever):
         stemmer: "auto" lets inflected forms match each other (Snowball, through PyStemmer), in the
             passages' languages; "english" in English; "none" does not.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
     """
 
     libraries = ("numpy", "PyStemmer", "rapidfuzz")

@@ -53,7 +53,7 @@ class DenseRetriever(CorpusRetriever):
         batch_size: passages that are given to the embedder at once, and lost when the process is
             killed.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
     """
 
     libraries = ("numpy",)

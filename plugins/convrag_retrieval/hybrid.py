@@ -42,7 +42,7 @@ class HybridRetriever(Retriever):
             seed's, as in Cormack et al. 2009.
         depth: passages that each retriever contributes. Default: as in most papers on fusion.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
     """
 
     lexical: Retriever = use("bm25")

@@ -42,7 +42,7 @@ class SparseFilesRetriever(CorpusRetriever):
         passage_vectors: JSONL with a vector for each passage of the data set; it may have more.
         query_vectors: JSONL with a vector for each query.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
     """
 
     libraries = ("numpy",)

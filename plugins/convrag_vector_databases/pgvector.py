@@ -50,7 +50,7 @@ class PgvectorRetriever(VectorDatabaseRetriever):
             pgvector's.
         ef_search: candidates of a search: more find more and take longer. Default: pgvector's.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
         prefix: the beginning of each table's name.
         batch_size: passages that are embedded and sent at once, and lost when the process is
             killed.

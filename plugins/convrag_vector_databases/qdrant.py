@@ -51,7 +51,7 @@ class QdrantRetriever(VectorDatabaseRetriever):
         ef_search: candidates of a search: more find more and take longer. Default: Qdrant's, that
             of `ef_construction`.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
         prefix: the beginning of each collection's name.
         batch_size: passages that are embedded and sent at once, and lost when the process is
             killed.

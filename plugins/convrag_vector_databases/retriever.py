@@ -68,7 +68,7 @@ class VectorDatabaseRetriever(Retriever):
         embedder: makes the vectors of passages and queries.
         store: whose locks keep two commands from building one table at the same time.
         filter: the condition on fields that passages must match: "product=kettle and year>=2023"
-            (docs/data.md); null takes all passages.
+            (docs/search.md); null takes all passages.
         prefix: the beginning of each table's name.
         batch_size: passages that are embedded and sent at once, and lost when the process is
             killed.
