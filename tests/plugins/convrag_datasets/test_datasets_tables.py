@@ -212,3 +212,18 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         (problem,) = JsonlDataset(corpus=path).check()
         assert problem.startswith(f"{path}: this is no Parquet file, or a damaged one: ")
+
+
+def test_columns_are_fields_and_a_corpus_without_others_is_as_before(tmp_path: Path) -> None:
+    rows = "id,text,Product,Year,code,url\n1,a,Tea pot,2023,007,http://x\n2,b,,,,\n"
+    first, second = JsonlDataset(corpus=write(tmp_path / "c.csv", rows)).corpus("default")
+    assert first.fields == {"product": "Tea pot", "year": 2023, "code": "007"}
+    assert second.metadata == {}
+    lines = (
+        '{"_id": "1", "text": "a", "metadata": {"year": 2023, "tags": ["x"]}, "more": {"a": 1}}\n'
+    )
+    (passage,) = JsonlDataset(corpus=write(tmp_path / "c.jsonl", lines)).corpus("default")
+    assert passage.fields == {"year": 2023, "tags": ["x"]}
+    plain = write(tmp_path / "p.jsonl", '{"_id": "1", "text": "a", "id": 7, "url": "http://x"}\n')
+    (passage,) = JsonlDataset(corpus=plain).corpus("default")
+    assert "fields" not in passage.metadata
