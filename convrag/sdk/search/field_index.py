@@ -46,6 +46,9 @@ _INDEXES = (
     "CREATE INDEX by_key ON terms (name, key, position)",
     "CREATE INDEX by_number ON terms (name, number, position) WHERE number IS NOT NULL",
 )
+_FILTERS = 8
+"""Conditions whose passages are kept in memory: 8 bytes for each passage that matches."""
+
 _SHOWN = 20
 """Values of a field that are shown to people."""
 
@@ -75,6 +78,8 @@ class FieldIndex:
         fingerprint: of the corpus.
         domain: its name, for messages.
         store: keeps the fields.
+        series: of the corpus: the fields of its earlier states are removed. Empty where nobody
+            knows it again.
     """
 
     def __init__(
@@ -83,17 +88,18 @@ class FieldIndex:
         fingerprint: str,
         domain: str,
         store: Store,
+        series: str = "",
     ) -> None:
         self._store = store  # it holds the folder for as long as it lives
         key = digest([fingerprint, hash_modules(__name__)])
-        folder = store.folder(_FOLDER, key, partial(_build, passages, domain))
+        folder = store.folder(_FOLDER, key, partial(_build, passages, domain), series=series)
         address = f"{(folder / _FILE).as_uri()}?mode=ro"
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
         self._lock = threading.Lock()
         ((self._size,),) = self._select("SELECT passages FROM size")
         self.kinds: Mapping[str, tuple[Kind, ...]] = self._read_kinds()
         """Name -> the kinds of its values, sorted by name."""
-        self.find_positions = lru_cache(64)(self._find_positions)
+        self.find_positions = lru_cache(_FILTERS)(self._find_positions)
 
     def list_fields(self) -> list[Field]:
         """List the fields, with the values that most passages have."""

@@ -15,6 +15,7 @@ from convrag.api.queries import Query
 from convrag.api.stages import Dataset
 from convrag.sdk.search.field_index import FieldIndex
 from convrag.sdk.search.filters import Condition, make_condition, parse_filter
+from convrag.store.fingerprint import digest
 from convrag.store.store import Store
 
 if TYPE_CHECKING:
@@ -122,10 +123,12 @@ class RetrieverFilter:
         """Open the fields of a domain, which are read at their first use."""
         with self._locks.setdefault(domain, threading.Lock()):
             if domain not in self._indexes:
+                known = self._dataset.series
                 self._indexes[domain] = FieldIndex(
                     partial(self._open_passages, domain),
                     self._dataset.corpus_fingerprint(domain),
                     domain,
                     self._store,
+                    digest(["fields", known, domain]) if known else "",
                 )
             return self._indexes[domain]
