@@ -6,11 +6,12 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Literal
 
-from convrag import DataError, Passage, Query
+from convrag import ConfigError, DataError, Passage, Query
 from convrag.sdk.data.jsonl import Line, data_suffix, list_files, read_lines, read_lines_in
 from convrag.sdk.data.trec import read_rank
 from convrag.sdk.data.utterances import get_last_utterance
 from convrag.sdk.identity import digest, file_hash
+from convrag.sdk.search.filters import Filter, parse_filter
 
 RANKING_SUFFIXES = (".jsonl", ".trec")
 REWRITE_SUFFIX = ".jsonl"
@@ -37,6 +38,7 @@ class _QueryRow:
     weight: float = 1.0
     search: Literal["any", "lexical", "dense"] = "any"
     source: str = ""
+    filter: str = ""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def read_rewrites(path: Path) -> dict[str, tuple[Query, ...]]:
         row = line.parse(_RewriteRow, "a rewrite")
         if row._id in places:
             raise line.error(f"turn {row._id!r} has a rewrite already, in {places[row._id]}")
-        rewrites[row._id] = _make_queries(row)
+        rewrites[row._id] = _make_queries(row, line)
         places[row._id] = f"{line.path}, line {line.number}"
     if not rewrites:
         raise DataError("it holds no rewrite", path=path)
@@ -158,14 +160,27 @@ def hash_files(path: Path, *suffixes: str) -> str:
         return ""
 
 
-def _make_queries(row: _RewriteRow) -> tuple[Query, ...]:
-    """Make the queries of a line."""
+def _make_queries(row: _RewriteRow, line: Line) -> tuple[Query, ...]:
+    """Make the queries of a line. Raises DataError where the filter of one cannot be read."""
     if not row.queries:
         return (Query(get_last_utterance(row.text)),)
     return tuple(
-        Query(each.text, each.weight, search=each.search, source=each.source)
+        Query(
+            each.text,
+            each.weight,
+            search=each.search,
+            source=each.source,
+            filter=_read_filter(each.filter, line),
+        )
         for each in row.queries
     )
+
+
+def _read_filter(text: str, line: Line) -> Filter | None:
+    try:
+        return parse_filter(text) if text else None
+    except ConfigError as error:
+        raise line.error(f"a query's filter: {error}") from error
 
 
 def _sort_ranking(rows: dict[str, tuple[float, int]]) -> list[tuple[str, float]]:

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from convrag import (
     Store,
     UnknownName,
 )
+from convrag.api.filter_parser import parse_filter
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
 from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, passages, question
@@ -415,3 +417,15 @@ def test_a_run_over_a_data_set_without_passages_is_scored(tmp_path):
         path=path, dataset=TinyDataset(), store=Store(tmp_path / "store")
     ).check()
     assert "none of the passages" in message
+
+
+def test_recorded_filters_are_queries_filters_again(tmp_path: Path) -> None:
+    kettles = parse_filter("product=kettle")
+    recorded = {"text": "steam", "weight": 1.0, "filter": str(kettles)}
+    path = write(tmp_path / "r.jsonl", {"_id": "a<::>1", "text": "steam", "queries": [recorded]})
+    asked = replace(question(), turn_id="a<::>1")
+    rewrite = ReplayRewriter(dataset=TinyDataset(), path=path).rewrite(asked)
+    assert rewrite.queries == (Query("steam", filter=kettles),)
+    write(path, {"_id": "a<::>1", "text": "x", "queries": [{**recorded, "filter": "product="}]})
+    (problem,) = ReplayRewriter(dataset=TinyDataset(), path=path).check()
+    assert "line 1: a query's filter: this filter cannot be read at character 9" in problem
