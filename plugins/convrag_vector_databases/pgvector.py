@@ -190,7 +190,10 @@ class Pgvector(VectorDatabase):
     def search(
         self, alias: str, vector: NDArray[np.float32], k: int, condition: Condition | None = None
     ) -> list[Hit]:
-        where, values = ("true", []) if condition is None else write_condition(condition)
+        where = "true"
+        values: list[Any] = []
+        if condition is not None:
+            where, values = write_condition(condition)
         # A search in the graph finds no more passages than it has candidates.
         candidates = min(max(self._ef_search, k), _MAX_CANDIDATES)
         with self._open() as connection, connection.transaction():

@@ -98,11 +98,11 @@ def describe_fields(passage: Passage) -> dict[str, Any]:
 def read_bounds(span: Span) -> tuple[str, float | None, float | None]:
     """Return where a span's values are, "numbers" or "days", and its bounds as numbers."""
     if span.kind == "number":
-        low, high = (None if each is None else float(each) for each in (span.low, span.high))
+        low = None if span.low is None else float(span.low)
+        high = None if span.high is None else float(span.high)
         return "numbers", low, high
-    first, last = (
-        None if each is None else count_days(str(each)) for each in (span.low, span.high)
-    )
+    first = None if span.low is None else count_days(str(span.low))
+    last = None if span.high is None else count_days(str(span.high))
     return "days", first, last
 
 

@@ -138,9 +138,11 @@ class FieldIndex:
             case Span():
                 return self._mark_rows(*_write_span(condition))
             case AllOf(parts):
-                return np.logical_and.reduce([self._mark(part) for part in parts])
+                both: NDArray[np.bool_] = np.logical_and.reduce([*map(self._mark, parts)])
+                return both
             case AnyOf(parts):
-                return np.logical_or.reduce([self._mark(part) for part in parts])
+                either: NDArray[np.bool_] = np.logical_or.reduce([*map(self._mark, parts)])
+                return either
             case Without(part):
                 return np.logical_not(self._mark(part))
 
