@@ -80,7 +80,7 @@ def test_a_filter_that_is_written_is_read_as_the_same(seed: int) -> None:
         ("product not kettle", 12, "expected `in`"),
         ("product='kettle", 8, "this quotation mark is not closed"),
         ("year!2023", 4, "unexpected sign"),
-        ("(" * 60 + "a=1", 50, "more than 50 parentheses"),
+        ("(" * 60 + "a=1", 51, "more than 50 parentheses"),
         ("not " * 60 + "a=1", 204, "more than 50 parentheses"),
     ],
 )
