@@ -19,7 +19,11 @@ from convrag_datasets.files.row import Row
 _REWRITTEN = "_rewritten_utterance"
 """The end of the names of fields that have rewrites: manual_rewritten_utterance."""
 
-_PASSAGE_FIELDS = ("doc_id", "text", "title", "url")
+_TEXTS = ("text", "abstract", "body", "contents", "description", "summary")
+"""The fields of a document that its passage has as text."""
+
+_PASSAGE_FIELDS = ("doc_id", "title", "url", *_TEXTS)
+"""The fields of a document that filters do not compare."""
 
 _LONGEST_REASON = 200
 """Characters of the library's own message; the whole may list each address that was tried."""

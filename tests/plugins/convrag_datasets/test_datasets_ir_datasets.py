@@ -290,3 +290,24 @@ def test_a_collection_of_ones_own_in_a_command(toy: str, tmp_path: Path) -> None
     done = run_convrag([*choices, "generator=none", "tracker=none"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "nDCG@5" in done.stdout
+
+
+class _Article(NamedTuple):
+    doc_id: str
+    text: str
+    author: str
+    published: int
+    tags: tuple[str, ...]
+
+    def default_text(self) -> str:
+        return self.text
+
+
+def test_other_fields_of_documents_are_fields_of_passages(library: Any) -> None:
+    class Articles(library.formats.BaseDocs):
+        def docs_iter(self) -> Iterator[_Article]:
+            return iter([_Article("a", "Paint.", "Ada", 2023, ("art",))])
+
+    for name in _register(library, "articles", library.Dataset(Articles())):
+        (passage,) = IrDatasetsDataset(id=name).corpus("default")
+        assert passage.fields == {"author": "Ada", "published": 2023, "tags": ["art"]}
