@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
@@ -33,7 +33,6 @@ from convrag_documents.unread_log import UnreadLog
 from convrag_documents.unreadable import describe_unread
 
 _DEFAULT = "default"
-_FIELDS_CODE = hash_modules("convrag_documents.fields", "convrag.sdk.data.fields")
 
 
 class DocumentsDataset(Dataset):
@@ -122,7 +121,7 @@ class DocumentsDataset(Dataset):
             files = self._catalog().files
         except ConvragError:
             return digest([])  # check() reports what is wrong
-        return digest([[_FIELDS_CODE], *(self._identify(read) for read in files)])
+        return digest([[_hash_fields_code()], *(self._identify(read) for read in files)])
 
     def note(self) -> str:
         """Say how many files could not be read, and where they are listed."""
@@ -152,7 +151,7 @@ class DocumentsDataset(Dataset):
         chunker = self._chunker.fingerprint  # empty where it was built by hand
         for read in self._list_files(domain):
             for part, document_id in read.list_documents():
-                identity = [document_id, part, *self._identify(read), chunker, _FIELDS_CODE]
+                identity = [document_id, part, *self._identify(read), chunker, _hash_fields_code()]
                 key = digest(identity) if chunker else ""
                 yield CorpusPart(key, partial(self._cut_into_passages, read, part, document_id))
 
@@ -161,7 +160,7 @@ class DocumentsDataset(Dataset):
         if not self._chunker.fingerprint:  # it was built by hand
             return super().corpus_fingerprint(domain)
         files = [self._identify(read) for read in self._list_files(domain)]
-        return digest([files, self._chunker.fingerprint, _FIELDS_CODE])
+        return digest([files, self._chunker.fingerprint, _hash_fields_code()])
 
     def document(self, domain: str, document_id: str) -> Document | None:
         """Return the document with an id, as it was read; None where the domain has none."""
@@ -233,6 +232,12 @@ class DocumentsDataset(Dataset):
     def _check_domain(self, domain: str) -> None:
         if domain not in self._by_domain():
             raise UnknownName("the corpus", domain, self.domains())
+
+
+@cache
+def _hash_fields_code() -> str:
+    """Hash the code that makes the fields of files."""
+    return hash_modules("convrag_documents.fields", "convrag.sdk.data.fields")
 
 
 def _list_patterns(given: str | Sequence[str]) -> tuple[str, ...]:
