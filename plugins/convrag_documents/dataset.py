@@ -22,7 +22,7 @@ from convrag import (
     UnknownName,
 )
 from convrag.sdk.files import find_stored_path
-from convrag.sdk.identity import digest, hash_modules
+from convrag.sdk.identity import digest, file_hash, hash_modules
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.output.printable import make_printable
 from convrag.sdk.types import CorpusPart
@@ -237,7 +237,8 @@ class DocumentsDataset(Dataset):
 @cache
 def _hash_fields_code() -> str:
     """Hash the code that makes the fields of files."""
-    return hash_modules("convrag_documents.fields", "convrag.sdk.data.fields")
+    own = file_hash(Path(__file__).with_name("fields.py"))
+    return digest([own, hash_modules("convrag.sdk.data.fields")])
 
 
 def _list_patterns(given: str | Sequence[str]) -> tuple[str, ...]:
