@@ -41,8 +41,8 @@ MARKS = ("hookimpl", "Register", "use", "operational", "remembered", "Store")
 HELPERS = {
     "Texts": "text.analysis text.sentences text.citations",
     "Language models": "llm.prompts llm.rewriter llm.json_stage llm.structured_output",
-    "Search": "search.corpus search.queries search.filters search.filtering search.fusion search.vectors",
-    "Data and output": "data.jsonl data.fields data.document_passages output.progress output.console",
+    "Search": "search.corpus search.queries search.fusion search.vectors",
+    "Data and output": "data.jsonl data.document_passages output.progress output.console",
     "Calls and results": "parallel lazy identity files model_files cancellation",
 }
 """Subject -> the modules of convrag.sdk that plugin authors need. The others may change."""
