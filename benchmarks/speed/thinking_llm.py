@@ -1,4 +1,4 @@
-"""A plugin: `llm=thinking` takes a second for a reply, and streams it in twenty pieces.
+"""A plugin: the language model `thinking` takes a second for a reply, and streams it in twenty pieces.
 
 The pieces come when they are due, as those of a server do, whether or not their reader was in time
 for the last.

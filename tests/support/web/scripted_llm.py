@@ -1,4 +1,4 @@
-"""A plugin for tests of the chat page: `llm=scripted` writes its answers in pieces.
+"""A plugin for tests of the chat page: a language model that writes its answers in pieces, `scripted`.
 
     python -m convrag task=serve plugins=[tests/support/web/scripted_llm.py] llm=scripted
     generator=direct
