@@ -185,7 +185,7 @@ def test_ginger_as_published_asks_at_the_temperature_of_the_provider(preset: str
 
 PRESETS = [
     *("mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval"),
-    *("caraman", "uva_irlab", "convsearch_r1"),
+    *("caraman", "uva_irlab", "convsearch_r1", "disco", "dvcqr"),
 ]
 
 
