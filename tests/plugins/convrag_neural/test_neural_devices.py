@@ -139,7 +139,7 @@ def test_a_cross_encoder_has_a_dtype_too(tmp_path: Path) -> None:
 
 def test_batches_have_texts_of_one_length_and_few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        batches_module, "_count_tokens", lambda texts, model: [len(text) for text in texts]
+        batches_module, "count_tokens", lambda texts, model: [len(text) for text in texts]
     )
     monkeypatch.setattr(batches_module, "CPU_TOKENS", 12)
     texts = ["a", "bbbbbb", "cc", "d" * 20, "eeeeee", "f", "gg", "hhh"]
@@ -166,12 +166,12 @@ def test_lengths_are_counted_in_tokens_that_are_read() -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(FOLDER, model_max_length=16)
-    counts = batches_module._count_tokens(
+    counts = batches_module.count_tokens(
         ["dog", "dog " * 100], SimpleNamespace(tokenizer=tokenizer)
     )
     assert counts == [3, 16]
     pairs = [("dog", "a dog"), ("dog", "dog " * 100)]
-    assert batches_module._count_tokens(pairs, SimpleNamespace(tokenizer=tokenizer)) == [6, 16]
-    assert batches_module._count_tokens(
+    assert batches_module.count_tokens(pairs, SimpleNamespace(tokenizer=tokenizer)) == [6, 16]
+    assert batches_module.count_tokens(
         [("dog", "a dog"), ("dog", "")], SimpleNamespace(tokenizer=None)
     ) == [2, 0]

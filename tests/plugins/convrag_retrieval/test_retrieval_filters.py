@@ -13,7 +13,8 @@ from convrag.api.filter_parser import parse_filter
 from convrag.store.fingerprint import digest
 from convrag.store.store import Store
 from convrag_fusion.retriever import FusedRetriever
-from convrag_neural.sparse import SparseRetriever, _Tokens
+from convrag_neural.sparse import SparseRetriever
+from convrag_neural.sparse_encoding import Tokens
 from convrag_replay.retriever import RunRetriever
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever
@@ -36,14 +37,14 @@ class CountedWords(SparseRetriever):
     def content_hash(self) -> str:
         return "counted"
 
-    def _encode(self, texts: list[str], *, is_query: bool) -> _Tokens:
+    def encode_tokens(self, texts: Sequence[str], batch_size: int, *, is_query: bool) -> Tokens:
         triples = []
         for row, text in enumerate(texts):
             words = text.split()
             for word in dict.fromkeys(words):
                 triples.append((row, len(word), words.count(word)))  # noqa: PERF401
         rows, numbers, weights = np.array(triples).T
-        return _Tokens(rows, numbers, weights.astype(np.float32))
+        return Tokens(rows, numbers, weights.astype(np.float32))
 
 
 def make_sparse_files(parts: dict[str, Any], folder: Path) -> Retriever:
