@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).with_name("core_alone.py")
 NEURAL = ("embedder=sentence_transformers", "ranker=cross_encoder", "ranker=duot5", "ranker=monot5")
 NEURAL += ("reranker=cross_encoder", "reranker=duot5", "reranker=monot5")
+NEURAL += ("ranker.second=cross_encoder", "reranker.second=cross_encoder", "retriever=disco")
 NEURAL += ("metrics.bertscore=bertscore", "metrics.rb_agg=rb_agg")
 EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "clusterer=bertopic": "bertopic",

@@ -301,6 +301,7 @@ def test_thoughts_come_from_the_completion_and_not_from_the_text() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_small_model_gets_through_a_turn(name: str, small_model: Any, tmp_path: Any) -> None:
+    """It was not trained for the tags: a turn whose replies have none falls back, and is answered."""
     done = run_task(
         [
             f"search={name}",
@@ -314,4 +315,9 @@ def test_a_small_model_gets_through_a_turn(name: str, small_model: Any, tmp_path
         ],
         tmp_path,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert done.returncode in (0, 3), said
+    assert "1 conversations, 7 turns" in said
+    assert "turns failed" not in said
+    if done.returncode == 3:
+        assert "the search fell back in all 7 turns" in said
