@@ -44,7 +44,10 @@ OPTIONS = (
     "search=tagged",
     "selector=budget",
     "context=dedup",
+    "context=document",
+    "context=section",
     "context=snippets",
+    "context=window",
     "generator=baseline",
     "generator=chat",
     "generator=cot",
@@ -74,7 +77,10 @@ COUNTING = {
     "memory=forgetting",
     "selector=budget",
     "context=dedup",
+    "context=document",
+    "context=section",
     "context=snippets",
+    "context=window",
     "metrics=prefix_reuse",
 }
 """Options that only count tokens with the model."""

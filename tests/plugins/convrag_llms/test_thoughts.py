@@ -153,9 +153,8 @@ def test_thoughts_alone_are_a_reply_for_a_prompt_that_reads_them(
     server.plan_replies(stream(split(message), finish) if streamed else whole)
     prompt = replace(PROMPT, reads_thoughts=True)
     pieces: list[str] = []
-    client = make_client(
-        server, extra={"input_cost_per_token": 0.001, "output_cost_per_token": 0.01}
-    )
+    prices = {"input_cost_per_token": 0.001, "output_cost_per_token": 0.01}
+    client = make_client(server, model="openai/priced-thoughts", extra=prices)
     with listen_with(pieces.append if streamed else None):
         completion = client.complete(prompt)
     assert (completion.text, completion.reasoning) == ("", THOUGHT)
