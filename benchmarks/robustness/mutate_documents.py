@@ -82,11 +82,11 @@ def make_document(seed: int, number: int, kinds: Sequence[str]) -> tuple[str, by
 
 def read_document(name: str, content: bytes) -> tuple[str, str]:
     """Read a document and cut it into passages; return how it ended, and why it was not read."""
+    from convrag.sdk.text.unreadable import Unreadable
     from convrag_chunkers.section_chunker import SectionChunker
     from convrag_documents.find_files import FoundFile
     from convrag_documents.readers import find_reader
     from convrag_documents.stored_documents import dump_document, parse_document
-    from convrag_documents.unreadable import Unreadable
 
     reader = find_reader(FoundFile(name, name))
     assert reader is not None

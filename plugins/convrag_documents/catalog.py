@@ -14,6 +14,7 @@ from hashlib import blake2b
 from convrag import ConvragError, DataError, Document, Store
 from convrag.sdk.output.progress import track
 from convrag.sdk.storage import BATCH
+from convrag.sdk.text.unreadable import Unreadable, shorten_reason
 from convrag_documents.file_times import (
     FileTimes,
     Status,
@@ -32,12 +33,10 @@ from convrag_documents.stored_documents import (
     parse_document,
 )
 from convrag_documents.unreadable import (
-    Unreadable,
     UnreadFile,
     begins_with_text,
     name_kind,
     read_bytes,
-    shorten_reason,
 )
 
 log = logging.getLogger(__name__)

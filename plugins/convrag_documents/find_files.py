@@ -14,8 +14,9 @@ from pathspec import GitIgnoreSpec
 
 from convrag import ConfigError, DataError
 from convrag.sdk.files import find_stored_path
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.file_names import clean_name, compose, decompose, is_composed
-from convrag_documents.unreadable import Unreadable, UnreadFile, describe_os_error, read_bytes
+from convrag_documents.unreadable import UnreadFile, describe_os_error, read_bytes
 
 _LARGEST_IGNORE_FILE = 1_000_000
 """Bytes of a .gitignore."""

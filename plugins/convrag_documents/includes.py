@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent, indent
 
+from convrag.sdk.text.encodings import decode
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.file_times import Status, describe_status
-from convrag_documents.readers.encoding import decode
-from convrag_documents.unreadable import Unreadable, read_bytes
+from convrag_documents.unreadable import read_bytes
 
 _MARK = b"include::"
 _DIRECTIVE = re.compile(

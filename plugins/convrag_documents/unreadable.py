@@ -9,27 +9,13 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from convrag.sdk.output.printable import make_printable
+from convrag.sdk.text.unreadable import Unreadable
 
-_LONGEST_REASON = 200
 _MOST_ADVISED = 5
 """The kinds that the advice to read files as text names."""
 
 _SAMPLE = 2000
 """Bytes of a file that tell whether it is text."""
-
-
-class Unreadable(Exception):
-    """A file, or a part of it, that cannot be read.
-
-    A reader that raises it after it has yielded documents has read a part of the file.
-
-    Args:
-        reason: "it is encrypted, and needs a password", "line 7: this is not JSON".
-    """
-
-    def __init__(self, reason: str) -> None:
-        self.reason = shorten_reason(reason)
-        super().__init__(self.reason)
 
 
 class UnreadFile(NamedTuple):
@@ -47,14 +33,6 @@ class UnreadFile(NamedTuple):
     reason: str
     other_kind: bool = False
     is_text: bool = False
-
-
-def shorten_reason(reason: str) -> str:
-    """Put a reason, such as the message of a library, into one line of bounded length."""
-    line = " ".join(make_printable(reason[: 10 * _LONGEST_REASON]).split())
-    if len(line) <= _LONGEST_REASON:
-        return line
-    return f"{line[: _LONGEST_REASON - 1]}…"
 
 
 def read_bytes(path: Path | str, limit: int) -> tuple[bytes, os.stat_result]:

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+from convrag.sdk.text.encodings import decode_page
+from convrag.sdk.text.html_bounds import check_bounds
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_web_search.addresses import open_pool
 from convrag_web_search.client import Failure, read_body
 from convrag_web_search.engines import clean_text, urlsplit_safely
 from convrag_web_search.robots import AGENT, Rule, allows, parse_rules
 
 MAX_REDIRECTS = 3
+_MOST_SITES = 1_000
+"""The sites whose rules are kept in memory."""
+
+_DAY = 24 * 60 * 60
+"""Seconds in which a site's rules are read once; RFC 9309 allows a day."""
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 _HEADERS = {"user-agent": AGENT, "accept-encoding": "gzip"}
-_CHARSET = re.compile(r"charset=[\"']?([\w-]+)", re.IGNORECASE)
-_FIRST_BYTES = 2048
-"""Bytes of a page in which it may name its encoding."""
+_CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
+"""The encoding in a header Content-Type."""
 
 _LEFT_OUT = (
     "script, style, template, noscript, nav, header, footer, aside, form, button, select, svg, "
@@ -67,8 +75,7 @@ class PageFetcher:
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
-        self._rules: dict[str, tuple[Rule, ...]] = {}
-        self._lock = threading.Lock()
+        self._find_rules = lru_cache(_MOST_SITES)(self._read_rules)
 
     def fetch(self, url: str) -> WebPage:
         """Fetch a page, and read its text.
@@ -85,10 +92,14 @@ class PageFetcher:
         content_type = fetched.headers.get("content-type", "").lower()
         if not content_type.startswith(_TYPES):
             return WebPage("", problem=f"it is not a text: {content_type[:60]}")
-        text = decode(fetched.body, content_type)
-        if content_type.startswith("text/plain"):
-            return WebPage(text.strip())
-        return read_html(text)
+        declared = _CHARSET.search(content_type)
+        label = declared[1] if declared else ""
+        try:
+            if content_type.startswith("text/plain"):
+                return WebPage(decode_page(fetched.body, label).strip())
+            return read_html(fetched.body, label)
+        except Unreadable as error:
+            return WebPage("", problem=error.reason)
 
     def _follow(self, url: str) -> Fetched:
         """Fetch an address and those that it redirects to. Raises Failure."""
@@ -96,7 +107,9 @@ class PageFetcher:
             if urlsplit_safely(url) not in ("http", "https"):
                 raise Failure("it redirects to something else than a page", 404)
             parts = urlsplit(url)
-            if not allows(self._find_rules(parts), _path(parts)):
+            site = f"{parts.scheme}://{parts.netloc}"
+            rules = self._find_rules(site, int(time.time() // _DAY))
+            if not allows(rules, _path(parts)):
                 raise Failure("the site's robots.txt does not allow it", 403)
             fetched = self._get(parts, _path(parts))
             location = fetched.headers.get("location")
@@ -107,21 +120,17 @@ class PageFetcher:
             url = urljoin(url, location)
         raise Failure("it redirects too often", 404)
 
-    def _find_rules(self, parts: SplitResult) -> tuple[Rule, ...]:
-        """Find the rules of a site; read once for each site in this process."""
-        site = f"{parts.scheme}://{parts.netloc}"
-        with self._lock:
-            known = self._rules.get(site)
-        if known is None:
-            known = self._read_rules(parts)
-            with self._lock:
-                self._rules[site] = known
-        return known
+    def _read_rules(self, site: str, day: int) -> tuple[Rule, ...]:
+        """Read a site's robots.txt: none allows all, an error of the site's forbids all.
 
-    def _read_rules(self, parts: SplitResult) -> tuple[Rule, ...]:
-        """Read a site's robots.txt: none allows all, an error of the site's forbids all."""
-        robots = parts._replace(path="/robots.txt", query="", fragment="")
-        fetched = self._get(robots, "/robots.txt")
+        Args:
+            site: its address, "https://example.org".
+            day: the number of today; tomorrow the rules are read again.
+
+        Raises:
+            Failure: the site does not answer.
+        """
+        fetched = self._get(urlsplit(f"{site}/robots.txt"), "/robots.txt")
         if fetched.status == 200:
             return tuple(parse_rules(fetched.body.decode("utf-8-sig", errors="replace")))
         if fetched.status in (401, 403, 429) or fetched.status >= 500:
@@ -157,22 +166,20 @@ def _path(parts: SplitResult) -> str:
     return f"{path}?{parts.query}" if parts.query else path
 
 
-def decode(body: bytes, content_type: str) -> str:
-    """Decode a page by the encoding that its header or it itself names, else as UTF-8."""
-    found = _CHARSET.search(content_type)
-    if not found:
-        found = _CHARSET.search(body[:_FIRST_BYTES].decode("ascii", errors="replace"))
-    try:
-        return body.decode(found[1] if found else "utf-8", errors="replace")
-    except LookupError:
-        return body.decode("utf-8", errors="replace")
+def read_html(content: bytes, label: str = "") -> WebPage:
+    """Read a page's own text: without navigation, forms and scripts, a block a line.
 
+    Args:
+        content: the page.
+        label: the encoding that its server declares; empty where it declares none.
 
-def read_html(text: str) -> WebPage:
-    """Read a page's own text: without navigation, forms and scripts, a block a line."""
+    Raises:
+        Unreadable: it is not text, or its parser would take very long for it.
+    """
+    check_bounds(content)
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(text)
+    tree = LexborHTMLParser(decode_page(content, label))
     title = tree.css_first("title")
     name = clean_text(title.text()) if title is not None else ""
     for node in tree.css(_LEFT_OUT):

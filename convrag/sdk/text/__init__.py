@@ -4,6 +4,9 @@
 * `stop_words`: words without a topic of their own, by language.
 * `stems`: the stems of words.
 * `characters`: soft hyphens and others that are not seen, and raised digits.
+* `encodings`: the bytes of a text file or a page as text.
+* `html_bounds`: refuses pages that their parser would take very long for.
+* `unreadable`: a text or a document that cannot be read, and why.
 * `tokens`: tokens and words of texts of any script.
 * `languages`: the language of a text.
 * `sentences`: the sentences of texts of any script.

@@ -20,9 +20,7 @@
 
 What they use:
 
-* `encoding`: turns bytes into text.
 * `mail_encodings`: turns bytes of a mail into text, by the encoding that it declares.
-* `html_bounds`: refuses pages that their parser would take very long for.
 * `front_matter`: the title and other fields before the text of Markdown.
 * `markdown_comments`: removes the comments of Markdown.
 * `markdown_signs`: reads entities, attributes and other signs of Markdown.

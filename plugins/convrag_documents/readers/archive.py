@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError, fromstring
 from zipfile import BadZipFile, ZipFile
 
-from convrag_documents.unreadable import Unreadable
+from convrag.sdk.text.unreadable import Unreadable
 
 _MOST = 300_000_000
 """Bytes that are unpacked from one archive."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from convrag import Document
+from convrag.sdk.text.encodings import decode
 from convrag_documents.readers.delimited_rows import split_rows
-from convrag_documents.readers.encoding import decode
 from convrag_documents.readers.tables import format_named_rows
 from convrag_documents.readers.text_builder import TextBuilder
 

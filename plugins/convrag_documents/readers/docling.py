@@ -8,10 +8,10 @@ from typing import Any
 
 from convrag import ConfigError, Document
 from convrag.sdk.errors import MissingExtra
+from convrag.sdk.text.unreadable import Unreadable, shorten_reason
 from convrag_documents.readers.merged_cells import Cell
 from convrag_documents.readers.tables import format_table, write_rows
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable, shorten_reason
 
 
 def read_docling(content: bytes) -> Iterator[Document]:

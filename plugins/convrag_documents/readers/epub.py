@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 
 from convrag import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.archive import Archive, resolve_name
 from convrag_documents.readers.html import add_html
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTED = "META-INF/encryption.xml"

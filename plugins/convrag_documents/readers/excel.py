@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 
 from convrag import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.archive import Archive
 from convrag_documents.readers.sheet_tables import write_sheet
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 _CELL_PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Za-z]*)(\d+)[\"']")
 _MOST_CELLS = 10_000_000

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement
 
 from convrag import Document
-from convrag_documents.readers.encoding import decode, decode_declared, find_declared_encoding
+from convrag.sdk.text.encodings import decode_page
+from convrag.sdk.text.html_bounds import check_bounds
 from convrag_documents.readers.formulas import format_formula
-from convrag_documents.readers.html_bounds import check_bounds
 from convrag_documents.readers.html_tables import LAYOUT_PARTS, is_data_table, read_table
 from convrag_documents.readers.raised_text import (
     lower_text,
@@ -87,7 +86,7 @@ def add_html(builder: TextBuilder, content: bytes) -> None:
     check_bounds(content)
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(_decode_page(content))
+    tree = LexborHTMLParser(decode_page(content))
     if not builder.title:
         builder.title = _find_title(tree)
     for root in _list_main_parts(tree):
@@ -134,19 +133,6 @@ def format_data_table(html: str) -> str:
     builder = TextBuilder()
     _PageText(builder).add(table)
     return builder.build().text
-
-
-def _decode_page(content: bytes) -> str:
-    """Decode a page as UTF-8, in the encoding that it declares, or as any other text."""
-    declared = find_declared_encoding(content)
-    has_mark = content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if not declared or has_mark or b"\0" in content:
-        return decode(content)
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        text = decode_declared(content, declared)
-        return decode(content) if text is None else text
 
 
 class _PageText:

@@ -6,9 +6,9 @@ from typing import Any
 from convrag import Document
 from convrag.sdk.data.fields import add_fields
 from convrag.sdk.data.strict_json import parse_json
-from convrag_documents.readers.encoding import decode
+from convrag.sdk.text.encodings import decode
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.tables import format_named_rows
-from convrag_documents.unreadable import Unreadable
 
 _TEXT_NAMES = ("text", "content", "contents", "body", "passage")
 _TITLE_NAMES = ("title", "name", "heading")

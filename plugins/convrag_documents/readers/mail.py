@@ -16,12 +16,12 @@ from itertools import islice
 from typing import Any
 
 from convrag import Document
-from convrag_documents.readers.encoding import decode, find_declared_encoding
+from convrag.sdk.text.encodings import decode, find_declared_encoding
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.html import read_html
 from convrag_documents.readers.mail_encodings import decode_mail_text
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.readers.wrapped_lines import join_wrapped_lines
-from convrag_documents.unreadable import Unreadable
 
 _SHOWN_FIELDS = ("From", "To", "Cc", "Date", "Subject")
 

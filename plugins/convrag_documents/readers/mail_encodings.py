@@ -2,7 +2,7 @@
 
 import codecs
 
-from convrag_documents.readers.encoding import decode, find_codec, find_python_codec
+from convrag.sdk.text.encodings import decode, find_codec, find_python_codec
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ALIASES = {"unicode-1-1-utf-7": "utf-7"}

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from convrag import Document
-from convrag_documents.readers.encoding import decode
+from convrag.sdk.text.encodings import decode
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.manual_text import read_escapes, read_words
 from convrag_documents.readers.tables import format_named_rows
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 _PAGE_MACRO = re.compile(r"^[.']\s*(?:TH|Dd|SH|Sh|so)\b", re.MULTILINE)
 _MACRO = re.compile(r"[.']\s*([A-Za-z0-9\\{}]{1,30})\s*")

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from convrag import Document
 from convrag.sdk.data.fields import add_fields
+from convrag.sdk.text.encodings import decode
 from convrag.sdk.types import Heading
-from convrag_documents.readers.encoding import decode
 from convrag_documents.readers.front_matter import get_line, split_front_matter
 from convrag_documents.readers.markdown_comments import remove_comments
 from convrag_documents.readers.markdown_lines import BLOCK, HEADING

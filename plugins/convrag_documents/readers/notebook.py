@@ -5,11 +5,11 @@ from typing import Any
 
 from convrag import Document
 from convrag.sdk.data.strict_json import parse_json
-from convrag_documents.readers.encoding import decode
+from convrag.sdk.text.encodings import decode
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.markdown import parse_markdown
 from convrag_documents.readers.markdown_signs import simplify_signs
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 
 def read_notebook(content: bytes) -> Iterator[Document]:

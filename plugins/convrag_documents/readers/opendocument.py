@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
 from convrag import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.archive import Archive, resolve_name
 from convrag_documents.readers.formulas import format_formula
 from convrag_documents.readers.merged_cells import Cell
 from convrag_documents.readers.raised_text import Position, join_runs, mark_reading
 from convrag_documents.readers.tables import format_table, write_rows
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 _SIGNS = {"s": " ", "tab": " ", "line-break": "\n"}
 _LEFT_OUT = {"annotation", "tracked-changes", "note", "title", "desc"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from convrag import Document
 from convrag.sdk.output.library_logs import limit_logs
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.pdf_bookmarks import find_headings
 from convrag_documents.readers.pdf_forms import insert_fields, is_dynamic_form, read_fields
 from convrag_documents.readers.pdf_lines import Line, resolve
@@ -16,7 +17,6 @@ from convrag_documents.readers.pdf_order import sort_lines
 from convrag_documents.readers.pdf_text import PageText, clean_line, collect_words, make_page_text
 from convrag_documents.readers.ruled_tables import RuledTables
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from convrag import Document
-from convrag_documents.readers.encoding import decode
+from convrag.sdk.text.encodings import decode
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.wrapped_lines import join_wrapped_lines
-from convrag_documents.unreadable import Unreadable
 
 _LONGEST_LINE = 5000
 """Characters of a line of source code, YAML and the like."""

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from convrag import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.archive import Archive
 from convrag_documents.readers.formulas import format_formula
 from convrag_documents.readers.merged_cells import Cell
 from convrag_documents.readers.raised_text import Position, join_runs
 from convrag_documents.readers.tables import format_table
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 _TITLES = {"title", "ctrTitle"}
 _NOT_SHOWN = {"sldNum", "dt", "ftr", "hdr", "sldImg"}

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import dedent
 
 from convrag import Document
-from convrag_documents.readers.encoding import decode
+from convrag.sdk.text.encodings import decode
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.rst_directives import VERSIONS, find_form, find_label
 from convrag_documents.readers.rst_inline import Names, read_inline
 from convrag_documents.readers.rst_names import collect_names
@@ -26,7 +27,6 @@ from convrag_documents.readers.rst_tables import (
 )
 from convrag_documents.readers.tables import format_named_rows
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 _EXPLICIT = re.compile(r"\.\.(?:\s+|$)")
 _DIRECTIVE = re.compile(r"([A-Za-z][\w+.:-]*?)\s?::(?:\s+|$)")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from convrag import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.raised_text import Position
 from convrag_documents.readers.rtf_flow import BODY, Block, Flow
 from convrag_documents.readers.rtf_tokens import (
@@ -20,7 +21,6 @@ from convrag_documents.readers.rtf_tokens import (
     split_tokens,
 )
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 _SIGNS = {
     "tab": " ",

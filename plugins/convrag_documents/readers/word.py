@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element, SubElement
 
 from convrag import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers.archive import Archive
 from convrag_documents.readers.formulas import format_formula
 from convrag_documents.readers.raised_text import Position, join_runs, mark_reading
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.readers.word_tables import format_word_table
-from convrag_documents.unreadable import Unreadable
 
 _LEFT_OUT = {"del", "moveFrom", "pPr", "rPr", "sectPr"}
 """Tracked deletions, and properties."""

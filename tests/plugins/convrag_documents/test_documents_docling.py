@@ -11,12 +11,12 @@ import pytest
 
 from convrag import Document
 from convrag.api.errors import ConfigError, MissingExtra
+from convrag.sdk.text.unreadable import Unreadable
 from convrag.store.store import Store
 from convrag_chunkers.sentences import SentenceChunker
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import docling as reading, find_reader
-from convrag_documents.unreadable import Unreadable
 from document_files import make_pdf, make_xlsx
 
 HTML = b"""<html><head><title>Tea</title></head><body><nav>Home</nav><h1>Tea</h1><p>Kettles boil water.</p>

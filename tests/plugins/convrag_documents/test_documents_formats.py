@@ -8,9 +8,9 @@ from io import BytesIO
 import pytest
 
 from convrag.api.documents import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import find_reader
-from convrag_documents.unreadable import Unreadable
 from document_files import (
     make_docx,
     make_epub,

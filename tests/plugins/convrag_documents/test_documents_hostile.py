@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from convrag.sdk.text.unreadable import Unreadable
 from convrag.store.store import Store
 from convrag_chunkers.sentences import NoChunker
 from convrag_documents import unreadable
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import archive, find_reader
-from convrag_documents.unreadable import Unreadable
 from document_files import make_docx, make_epub, make_paragraph, make_xlsx, make_zip
 from fuzz.document_readers import SOUND
 

@@ -6,10 +6,10 @@ from email.message import EmailMessage
 
 import pytest
 
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import find_reader
 from convrag_documents.readers.mail_encodings import find_encoding
-from convrag_documents.unreadable import Unreadable
 
 
 def read(content: bytes):

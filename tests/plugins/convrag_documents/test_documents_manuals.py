@@ -5,9 +5,9 @@ import time
 import pytest
 
 from convrag import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import find_reader
-from convrag_documents.unreadable import Unreadable
 
 
 def read(text: str, name: str = "boats.1", *, named: bool = False) -> Document:

@@ -3,9 +3,9 @@
 import pytest
 
 from convrag import Document
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_documents.readers import pdf
 from convrag_documents.readers.pdf import read_pdf
-from convrag_documents.unreadable import Unreadable
 from pdf_files import Field, Mark, Page, PdfFile, Text
 
 YES = {"/N": {"/Yes": {}, "/Off": {}}}

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from convrag import Document, Store
+from convrag.sdk.text.unreadable import Unreadable
 from convrag_chunkers.section_chunker import SectionChunker
 from convrag_documents import file_times
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import find_reader
-from convrag_documents.unreadable import Unreadable
 
 
 def read(text: str, name: str = "a.rst") -> Document:

@@ -1,6 +1,7 @@
 """Pages of results: their text, robots.txt, and addresses that are not public."""
 
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from convrag_retrieval.rankers import BM25Ranker
 from convrag_web_search import addresses
 from convrag_web_search.addresses import PrivateAddress, is_public, resolve_public
 from convrag_web_search.client import Failure
-from convrag_web_search.pages import PageFetcher, WebPage, decode, read_html
+from convrag_web_search.pages import PageFetcher, WebPage, read_html
 from convrag_web_search.retriever import WebRetriever
 from convrag_web_search.robots import allows, parse_rules
 from web_server import Reply, WebServer
@@ -89,6 +90,10 @@ def test_robots_txt_decides(web: WebServer, robots: Reply, is_fetched: bool) -> 
         ("User-agent: *\nDisallow: /*.pdf$", "/x/y.pdf", False),
         ("User-agent: *\nDisallow: /*.pdf$", "/x/y.pdf?z", True),
         ("User-agent: *\nDisallow: /caf%C3%A9", "/café", False),
+        ("User-agent: *\nDisallow: /a*b$", "/ab", False),
+        ("User-agent: *\nDisallow: /ab*b$", "/ab", True),
+        ("User-agent: *\nDisallow: /a*b*", "/axxbyy", False),
+        ("User-agent: *\nDisallow: /a$", "/ab", True),
         ("user-agent: a\nuser-agent: CONVRAG # both\ndisallow: /", "/x", False),
         ("User-agent: other\nDisallow: /", "/x", True),
         ("Disallow: /", "/x", True),
@@ -96,6 +101,21 @@ def test_robots_txt_decides(web: WebServer, robots: Reply, is_fetched: bool) -> 
 )
 def test_rules_are_read_as_the_standard_says(robots: str, path: str, expected: bool) -> None:
     assert allows(parse_rules(robots), path) is expected
+
+
+def test_a_rule_of_many_stars_takes_a_time_in_proportion() -> None:
+    rules = parse_rules("User-agent: *\nDisallow: /" + "a*" * 200 + "b")
+    start = time.process_time()
+    assert allows(rules, "/" + "a" * 2_000)
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.usefixtures("public")
+def test_a_page_that_its_parser_would_take_very_long_for_has_a_reason(web: WebServer) -> None:
+    web.plan("/tea", Reply("<p>Tea." + "<b>" * 200_000, headers=HTML))
+    start = time.process_time()
+    assert "nested" in fetch(web).problem
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.usefixtures("public")
@@ -165,23 +185,25 @@ def test_a_page_on_this_machine_is_not_fetched(web: WebServer) -> None:
     assert not web.seen
 
 
+@pytest.mark.usefixtures("public")
 @pytest.mark.parametrize(
     ("body", "content_type", "expected"),
     [
         ("thé".encode("latin-1"), "text/html; charset=ISO-8859-1", "thé"),
-        ("<meta charset='cp1251'>чай".encode("cp1251"), "text/html", "<meta charset='cp1251'>чай"),
+        ("<meta charset='cp1251'>чай".encode("cp1251"), "text/html", "чай"),
         ("茶".encode(), "text/html", "茶"),
         ("茶".encode(), "text/html; charset=no-such", "茶"),
     ],
 )
 def test_the_encoding_is_the_one_that_is_named(
-    body: bytes, content_type: str, expected: str
+    web: WebServer, body: bytes, content_type: str, expected: str
 ) -> None:
-    assert decode(body, content_type) == expected
+    web.plan("/tea", Reply(body, headers={"Content-Type": content_type}))
+    assert fetch(web).text == expected
 
 
 def test_a_page_without_a_main_part_is_its_body() -> None:
-    assert read_html("<p>One<br>two</p><table><tr><td>3</td></tr></table>").text == "One\ntwo\n3"
+    assert read_html(b"<p>One<br>two</p><table><tr><td>3</td></tr></table>").text == "One\ntwo\n3"
 
 
 @pytest.mark.usefixtures("public")

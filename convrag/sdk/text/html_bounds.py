@@ -4,7 +4,7 @@ elements, and of the number of attributes of one.
 
 import re
 
-from convrag_documents.unreadable import Unreadable
+from convrag.sdk.text.unreadable import Unreadable
 
 _DEEPEST = 5_000
 """Elements within each other. Browsers stop at 512."""

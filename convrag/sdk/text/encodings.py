@@ -4,7 +4,7 @@ import codecs
 import re
 import unicodedata
 
-from convrag_documents.unreadable import Unreadable
+from convrag.sdk.text.unreadable import Unreadable
 
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -66,6 +66,27 @@ def decode(content: bytes) -> str:
     if len(_CONTROL.findall(text)) > len(text) * _MOST_CONTROLS:
         raise Unreadable(_BINARY)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def decode_page(content: bytes, label: str = "") -> str:
+    """Decode a page of HTML as UTF-8, in the encoding that is declared, or as any other text.
+
+    Args:
+        content: the page.
+        label: the encoding that its server declares; by default, the one that the page declares.
+
+    Raises:
+        Unreadable: it is not text, or its encoding cannot be guessed.
+    """
+    declared = label or find_declared_encoding(content)
+    has_mark = content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if not declared or has_mark or b"\0" in content:
+        return decode(content)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = decode_declared(content, declared)
+        return decode(content) if text is None else text
 
 
 def find_codec(label: str) -> str | None:
