@@ -39,5 +39,6 @@ Helpers without a subject in common:
 * `folders`: folders that are written whole or not at all.
 * `threads`: one thread for the numerical libraries.
 * `model_files`: the identity of a model, by its files or its commit on the Hugging Face hub.
+* `http_pools`: connections to servers: the environment's proxy, and the certificates to trust.
 * `retry_after`: the HTTP header Retry-After.
 """

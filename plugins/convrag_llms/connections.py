@@ -4,21 +4,18 @@ urllib3 keeps them; deadlines.py adds our deadlines and cancellation. `llm=opena
 its requests here, and so do the clients of litellm (litellm_transport.py).
 """
 
-import os
 import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-import certifi
 import urllib3
 from urllib3 import exceptions
 from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from convrag.sdk.http_pools import HostPools
 from convrag_llms.deadlines import PlainSocket, TlsSocket, deadline, find_remaining_seconds
 from convrag_llms.endpoint import CONVRAG_HEADER
 from convrag_llms.errors import (
@@ -38,9 +35,6 @@ MAX_STREAM_BYTES = 64 * 2**20
 
 MAX_ERROR_BYTES = 64 * 2**10
 """The part of an error page that is read; the rest of it is ignored."""
-
-_MAX_IDLE = 512
-"""Connections to a server that are kept open: one for each thread that asks at the same time."""
 
 _DRAIN_SECONDS = 0.2
 """Seconds for reading the rest of a response, so that its connection can be used again."""
@@ -134,7 +128,7 @@ class Connections:
     """
 
     def __init__(self) -> None:
-        self._pools: dict[tuple[int, str], urllib3.PoolManager] = {}
+        self._pools = _DeadlinePools()
 
     def send(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
         """Send a request, within the deadline of this thread, and get its response.
@@ -156,7 +150,7 @@ class Connections:
             raise HttpError(408, "the deadline passed before the request was sent")
         timeout = urllib3.Timeout(connect=remaining, read=None)
         with _translate_errors():
-            response = self._find_pool(url).urlopen(
+            response = self._pools.find(url).urlopen(
                 method,
                 url,
                 body=body,
@@ -170,46 +164,19 @@ class Connections:
             raise AskedConvrag("convrag's own server answered")
         return Response(response)
 
-    def _find_pool(self, url: str) -> urllib3.PoolManager:
-        """Find the pool for an address, or make it; a forked process has pools of its own."""
-        parts = urlsplit(url)
-        key = (os.getpid(), f"{parts.scheme}://{parts.netloc}")
-        pool = self._pools.get(key)
-        if pool is None:
-            pool = self._pools.setdefault(key, _make_pool(parts.scheme, parts.hostname or ""))
+
+class _DeadlinePools(HostPools):
+    """Pools whose sockets keep to the deadline of the thread."""
+
+    def make_pool(self, scheme: str, host: str) -> urllib3.PoolManager:
+        pool = super().make_pool(scheme, host)
+        pool.pool_classes_by_scheme = {"http": _PlainPool, "https": HTTPSConnectionPool}
         return pool
 
-
-def _make_pool(scheme: str, host: str) -> urllib3.PoolManager:
-    """Make the pool of connections to a host, through the environment's proxy if there is one."""
-    options: dict[str, Any] = {"maxsize": _MAX_IDLE}
-    if scheme == "https":
-        options["ssl_context"] = _make_ssl_context()
-    proxies = getproxies()
-    proxy = proxies.get(scheme) or proxies.get("all")
-    if proxy and not proxy_bypass(host):
-        pool = _make_proxy_pool(proxy, options)
-    else:
-        pool = urllib3.PoolManager(**options)
-    pool.pool_classes_by_scheme = {"http": _PlainPool, "https": HTTPSConnectionPool}
-    return pool
-
-
-def _make_ssl_context() -> ssl.SSLContext:
-    """Make the context of connections with TLS, with the certificates to trust."""
-    context = ssl.create_default_context()  # which reads SSL_CERT_FILE and SSL_CERT_DIR
-    context.sslsocket_class = TlsSocket
-    if not os.environ.get("SSL_CERT_FILE") and not os.environ.get("SSL_CERT_DIR"):
-        context.load_verify_locations(certifi.where())
-    return context
-
-
-def _make_proxy_pool(proxy: str, options: Mapping[str, Any]) -> urllib3.PoolManager:
-    """Make a pool of connections through a proxy, whose address may name a user."""
-    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    user, _, host = parts.netloc.rpartition("@")
-    headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
-    return urllib3.ProxyManager(f"{parts.scheme}://{host}", proxy_headers=headers, **options)
+    def make_ssl_context(self) -> ssl.SSLContext:
+        context = super().make_ssl_context()
+        context.sslsocket_class = TlsSocket
+        return context
 
 
 @contextmanager

@@ -81,17 +81,13 @@ def open_pool(parts: SplitResult) -> urllib3.HTTPConnectionPool:
         port,
         server_hostname=host,
         assert_hostname=host,
-        ssl_context=_make_ssl_context(),
+        ssl_context=_share_ssl_context(),
     )
 
 
 @cache
-def _make_ssl_context() -> ssl.SSLContext:
-    """Make the context of connections with TLS, with the certificates to trust."""
-    import ssl
+def _share_ssl_context() -> ssl.SSLContext:
+    """Make the context of connections with TLS, once: reading certificates takes a while."""
+    from convrag.sdk.http_pools import make_ssl_context
 
-    import certifi
-
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    return context
+    return make_ssl_context()

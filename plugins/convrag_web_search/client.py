@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from convrag import ConvragError
 from convrag.sdk.cancellation import sleep
@@ -20,6 +18,8 @@ from convrag.sdk.secrets import redact, redact_address
 if TYPE_CHECKING:
     import urllib3
     from tenacity import RetryCallState
+
+    from convrag.sdk.http_pools import HostPools
 
 MAX_BYTES = 5 * 2**20
 """The longest reply, after decompression."""
@@ -147,15 +147,19 @@ def send_once(request: Request, timeout: float) -> bytes:
     import urllib3
 
     try:
-        response = find_pool(request.url).urlopen(
-            request.method,
-            request.url,
-            body=request.body or None,
-            headers={**request.headers, "user-agent": "convrag", "accept-encoding": "gzip"},
-            retries=False,
-            redirect=False,
-            timeout=urllib3.Timeout(total=timeout),
-            preload_content=False,
+        response = (
+            find_pools()
+            .find(request.url)
+            .urlopen(
+                request.method,
+                request.url,
+                body=request.body or None,
+                headers={**request.headers, "user-agent": "convrag", "accept-encoding": "gzip"},
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(total=timeout),
+                preload_content=False,
+            )
         )
     except urllib3.exceptions.HTTPError as error:
         raise Failure(f"it does not answer ({type(error).__name__})") from None
@@ -194,23 +198,12 @@ def explain_failure(failure: Failure, name: str, address: str, advice: str) -> S
     return SearchFailed(f"{name} at {place} found nothing: {message}. {advice}".rstrip(" ."))
 
 
-_pools: dict[tuple[int, str], urllib3.PoolManager] = {}
+@cache
+def find_pools() -> HostPools:
+    """Make the pools of this process, at the first request."""
+    from convrag.sdk.http_pools import HostPools
 
-
-def find_pool(url: str) -> urllib3.PoolManager:
-    """Find the pool of connections to a host, or make it; a forked process has its own."""
-    import urllib3
-
-    parts = urlsplit(url)
-    key = (os.getpid(), f"{parts.scheme}://{parts.netloc}")
-    if key not in _pools:
-        proxies = getproxies()
-        proxy = proxies.get(parts.scheme) or proxies.get("all")
-        if proxy and not proxy_bypass(parts.hostname or ""):
-            _pools[key] = urllib3.ProxyManager(proxy if "://" in proxy else f"http://{proxy}")
-        else:
-            _pools[key] = urllib3.PoolManager(maxsize=32)
-    return _pools[key]
+    return HostPools()
 
 
 def _compute_wait(state: RetryCallState) -> float:
