@@ -270,11 +270,11 @@ FOLDER_LOCK = ".convrag.lock"
 
 
 @contextmanager
-def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
+def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[bool]:
     """Hold a folder, which is created if it is missing, during the block.
 
     A thread that holds it may hold it again. Where the file system has no locks, a warning says so
-    once, and nobody is kept apart.
+    once, nobody is kept apart, and the block is given False.
 
     Args:
         folder: the folder.
@@ -312,7 +312,7 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
     with cleanup_at_exit(remove):
         try:
-            yield
+            yield is_held
         finally:
             if lock.lock_counter == 1:
                 remove()

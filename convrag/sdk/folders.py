@@ -3,7 +3,7 @@
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from convrag.api.errors import ConfigError, FolderInUse
@@ -11,18 +11,25 @@ from convrag.concurrency.cancellation import cleanup_at_exit
 from convrag.concurrency.locks import hold_folder
 
 
-def is_held(folder: Path) -> bool:
-    """Whether another process, or thread, writes a run into a folder, or may do so.
+@contextmanager
+def hold_abandoned(folder: Path) -> Iterator[bool]:
+    """Hold a folder during the block if nobody writes a run into it.
 
-    A folder that does not exist may be one of another machine.
+    Whoever begins to write there meanwhile is told that the folder is in use.
+
+    Returns:
+        Whether the folder is held now. False where another process, or thread, writes into it or
+        may do so: a folder that does not exist may be one of another machine.
     """
     if not folder.is_dir():
-        return True
-    try:
-        with hold_folder(folder):
-            return False
-    except (FolderInUse, OSError):
-        return True
+        yield False
+        return
+    with ExitStack() as stack:
+        try:
+            is_held = stack.enter_context(hold_folder(folder))
+        except (FolderInUse, OSError):
+            is_held = False
+        yield is_held
 
 
 @contextmanager

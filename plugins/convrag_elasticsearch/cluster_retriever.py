@@ -16,15 +16,13 @@ from convrag import (
     Hit,
     Passage,
     Query,
-    Retriever,
     Store,
     operational,
 )
 from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
 from convrag.sdk.search.corpus import serve_passages
-from convrag.sdk.search.filtering import RetrieverFilter
-from convrag.sdk.search.filters import Filter
+from convrag.sdk.search.filtering import FilteringRetriever, RetrieverFilter
 from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.complete_index import find_index
 from convrag_elasticsearch.dense import DenseSubquery
@@ -59,7 +57,7 @@ _PREFIX = re.compile(r'[^-_+.A-Z\\/*?"<>| ,#:][^A-Z\\/*?"<>| ,#:]*')
 """The beginning that an index's name may have."""
 
 
-class ClusterRetriever(Retriever):
+class ClusterRetriever(FilteringRetriever):
     """Search on a cluster of any engine.
 
     Args:
@@ -194,7 +192,7 @@ class ClusterRetriever(Retriever):
         self.subqueries = tuple(subqueries)
         self.dataset = dataset
         self.store = store
-        self.filters = RetrieverFilter(filter, dataset, store)
+        self.filters = RetrieverFilter(filter, dataset, store, check_index=self._require_fields)
         self.shards = shards
         self.replicas = replicas
         self.prefix = prefix
@@ -208,8 +206,6 @@ class ClusterRetriever(Retriever):
         self._kind = self.index_kind or "_".join(names)
         self._lock = threading.Lock()
         self._aliases: dict[str, str] = {}
-        self._filtered: set[str] = set()
-        """The domains whose indexes are known to have fields."""
 
     def _make_sparse_subquery(self, settings: SparseSettings) -> SparseSubquery:
         """Make the sparse subquery. Raises ConfigError where there are no tokens for it."""
@@ -259,8 +255,7 @@ class ClusterRetriever(Retriever):
         for domain in domains:
             passages = IndexedPassages(self.cluster, self._get_alias(domain))
             serve_passages(self.dataset, domain, passages)
-        if self.filters.own is not None:
-            self.check_filter(self.filters.own)
+        self.filters.prepare()
 
     def index(self) -> Sequence[str]:
         """Build the index of each domain, or resume building it.
@@ -292,26 +287,14 @@ class ClusterRetriever(Retriever):
                 raise RunStopped(f"{error} The same command goes on from here.") from error
             raise
 
-    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
-        self.filters.check(filter, domain)
-        for each in self.dataset.domains() if domain is None else [domain]:
-            self._require_fields(each)
-
-    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """Return `filter`, the condition on fields, where there is one."""
-        return self.filters.explain(queries)
-
     def _require_fields(self, domain: str) -> None:
         """Raise ConfigError where the index of a domain was built before passages had fields."""
-        if domain in self._filtered:
-            return
         index = find_index(self.cluster, self._get_alias(domain))
         if index is not None and not index.has_fields:
             raise ConfigError(
                 f"{index.name} was built before passages had fields, so it cannot be filtered: "
                 f"delete it (DELETE /{index.name}), and run the same command with task=index"
             )
-        self._filtered.add(domain)
 
     def _find_index_problems(self, domain: str) -> Iterator[str]:
         """Yield why a domain cannot be searched."""

@@ -13,7 +13,7 @@ from mlflow.tracking import MlflowClient as _Client
 from sqlalchemy.exc import SQLAlchemyError
 
 from convrag import ConfigError, Run, RunSummary
-from convrag.sdk.folders import is_held
+from convrag.sdk.folders import hold_abandoned
 from convrag.sdk.output.library_logs import limit_logs
 from convrag.sdk.tasks.runs import list_run_files
 from convrag.sdk.tasks.scores import describe_gaps
@@ -113,13 +113,20 @@ class Experiment:
             other = Path(run.data.tags.get(FOLDER, ""))
             is_own = other == folder and run.data.tags.get(KIND) == "run"
             is_grids = other == folder or other in folder.parents
-            if is_own or (other.is_absolute() and not is_grids and not is_held(other)):
-                self._end_if_running(run.info.run_id)
+            if is_own:
+                self.client.set_terminated(run.info.run_id, "KILLED")
+            elif other.is_absolute() and not is_grids:
+                self._end_if_abandoned(run.info.run_id, other)
 
-    def _end_if_running(self, run_id: str) -> None:
-        """End a run, unless it has ended since it was found: then it has left its folder, too."""
-        if self.client.get_run(run_id).info.status == "RUNNING":
-            self.client.set_terminated(run_id, "KILLED")
+    def _end_if_abandoned(self, run_id: str, folder: Path) -> None:
+        """End a run that still has the status of running although nobody holds its folder.
+
+        The folder is held until the run has ended: a process that logs the run holds it, too, and
+        leaves it when the run has ended.
+        """
+        with hold_abandoned(folder) as is_held:
+            if is_held and self.client.get_run(run_id).info.status == "RUNNING":
+                self.client.set_terminated(run_id, "KILLED")
 
     def find_obstacle(self) -> str:
         """Say why the experiment takes no runs by now; empty where it does."""

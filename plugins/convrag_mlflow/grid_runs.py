@@ -4,6 +4,7 @@ from collections import Counter
 
 from mlflow.exceptions import MlflowException
 
+from convrag.sdk.folders import hold_abandoned
 from convrag.sdk.tasks.grids import METRICS_FILE
 from convrag.sdk.tasks.scores import read_summary
 from convrag.sdk.types import Cell, Sweep
@@ -118,10 +119,11 @@ class GridRuns:
         reused and is in another database. A cell without a state was not run to its end, and one
         that is the same as another has no run of its own.
         """
-        if cell.state == "failed":
-            self._fail_cell(cell)
-        elif cell.state not in ("", "same") and not self._has_finished_run(cell):
-            self._log_finished_cell(cell)
+        with hold_abandoned(cell.folder):  # else others take its run for one of a killed process
+            if cell.state == "failed":
+                self._fail_cell(cell)
+            elif cell.state not in ("", "same") and not self._has_finished_run(cell):
+                self._log_finished_cell(cell)
 
     def _has_finished_run(self, cell: Cell) -> bool:
         """Return whether the experiment has a finished run of this cell, in whatever grid."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from annotated_types import Ge
 
@@ -18,7 +18,6 @@ from convrag import (
     Hit,
     Query,
     Question,
-    Retriever,
     Store,
     operational,
 )
@@ -26,8 +25,8 @@ from convrag.sdk.files import open_atomically
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.output.progress import count_parts
 from convrag.sdk.search.corpus import Corpus
-from convrag.sdk.search.filtering import RetrieverFilter
-from convrag.sdk.search.filters import Filter, join_filters
+from convrag.sdk.search.filtering import FilteringRetriever, RetrieverFilter
+from convrag.sdk.search.filters import join_filters
 from convrag.sdk.search.queries import choose_queries
 from convrag_neural.model_problems import find_model_problem
 from convrag_neural.sparse_encoding import (
@@ -70,7 +69,7 @@ class _Index(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False)
-class SparseRetriever(SparseModelStage, Retriever):
+class SparseRetriever(SparseModelStage, FilteringRetriever):
     """Search with a learned sparse model (SPLADE and its like), which weights related tokens, too.
 
     The model is one of sentence-transformers' SparseEncoder, from a folder or from the Hugging Face
@@ -163,13 +162,6 @@ class SparseRetriever(SparseModelStage, Retriever):
             check_vocabularies(self, self._query_stage)
         self.index()
         self.filters.prepare()
-
-    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
-        self.filters.check(filter, domain)
-
-    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """Return `filter`, the condition on fields, where there is one."""
-        return self.filters.explain(queries)
 
     def index(self) -> list[str]:
         """Build the indexes of all domains, and say what there is."""

@@ -3,15 +3,14 @@
 import logging
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from convrag import DataError, Dataset, Hit, Query, Retriever, Store
+from convrag import DataError, Dataset, Hit, Store
 from convrag.sdk.identity import digest
 from convrag.sdk.search.corpus import Corpus
-from convrag.sdk.search.filtering import RetrieverFilter
-from convrag.sdk.search.filters import Filter
+from convrag.sdk.search.filtering import FilteringRetriever, RetrieverFilter
 from convrag.sdk.storage import BATCH
 
 log = logging.getLogger(__name__)
@@ -73,7 +72,7 @@ class BuildCounts:
 
 
 @dataclass(kw_only=True, eq=False)
-class CorpusRetriever(Retriever):
+class CorpusRetriever(FilteringRetriever):
     """Base of retrievers that keep an index in the store for each domain of the data set.
 
     Args:
@@ -109,13 +108,6 @@ class CorpusRetriever(Retriever):
     def prepare(self) -> None:
         self.index()
         self.filters.prepare()
-
-    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
-        self.filters.check(filter, domain)
-
-    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """Return `filter`, the condition on fields, where there is one."""
-        return self.filters.explain(queries)
 
     def index(self) -> list[str]:
         """Build the indexes of all domains, and say of each what was done."""

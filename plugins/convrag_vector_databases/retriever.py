@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -21,15 +21,13 @@ from convrag import (
     Hit,
     Passage,
     Query,
-    Retriever,
     Store,
     operational,
 )
 from convrag.sdk.identity import digest
 from convrag.sdk.output.progress import count_parts
 from convrag.sdk.search.corpus import PassageSource, serve_passages
-from convrag.sdk.search.filtering import RetrieverFilter
-from convrag.sdk.search.filters import Filter
+from convrag.sdk.search.filtering import FilteringRetriever, RetrieverFilter
 from convrag.sdk.search.queries import choose_queries, combine_vectors, embed_uncached
 from convrag_vector_databases.vector_database import VectorDatabase
 
@@ -60,7 +58,7 @@ class _Names(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False)
-class VectorDatabaseRetriever(Retriever):
+class VectorDatabaseRetriever(FilteringRetriever):
     """Search in a vector database of any kind.
 
     Args:
@@ -87,9 +85,9 @@ class VectorDatabaseRetriever(Retriever):
             raise ConfigError(f"retriever.prefix={self.prefix!r}: {text}")
         # An embedder built by hand has no fingerprint to share a table by: it gets its own table.
         self._own = uuid4().hex
-        self.filters = RetrieverFilter(self.filter, self.dataset, self.store)
-        self._filtered: set[str] = set()
-        """The domains whose tables are known to have fields."""
+        self.filters = RetrieverFilter(
+            self.filter, self.dataset, self.store, check_index=self._require_fields
+        )
         self._lock = threading.Lock()
         self._ready: dict[str, str] = {}
 
@@ -108,17 +106,7 @@ class VectorDatabaseRetriever(Retriever):
 
     def prepare(self) -> None:
         self.index()
-        if self.filters.own is not None:
-            self.check_filter(self.filters.own)
-
-    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
-        self.filters.check(filter, domain)
-        for each in self.dataset.domains() if domain is None else [domain]:
-            self._require_fields(each)
-
-    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """Return `filter`, the condition on fields, where there is one."""
-        return self.filters.explain(queries)
+        self.filters.prepare()
 
     def index(self) -> list[str]:
         """Build the tables of all domains, or resume building them, and say what was done."""
@@ -140,8 +128,6 @@ class VectorDatabaseRetriever(Retriever):
 
     def _require_fields(self, domain: str) -> None:
         """Raise ConfigError where the table of a domain was built before passages had fields."""
-        if domain in self._filtered:
-            return
         if domain not in self._ready:
             self._build(domain)
         names = self._name(domain)
@@ -150,7 +136,6 @@ class VectorDatabaseRetriever(Retriever):
                 f"{names.table} was built before passages had fields, so it cannot be filtered: "
                 "remove it from the database, and run the same command again"
             )
-        self._filtered.add(domain)
 
     def _name(self, domain: str) -> _Names:
         """Name the table of a domain, and its alias.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.filters import Filter, join_filters
 from convrag.api.passages import Passage
 from convrag.api.queries import Query
-from convrag.api.stages import Dataset
+from convrag.api.stages import Dataset, Retriever
 from convrag.sdk.search.field_index import FieldIndex
 from convrag.sdk.search.filters import Condition, make_condition, parse_filter
 from convrag.store.fingerprint import digest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["RetrieverFilter", "add_filter", "read_filter"]
+__all__ = ["FilteringRetriever", "RetrieverFilter", "add_filter", "read_filter"]
 
 
 def read_filter(text: str | None) -> Filter | None:
@@ -51,6 +51,8 @@ class RetrieverFilter:
         store: keeps the fields of the corpora.
         open_passages: opens the passages of a domain, where the retriever has a copy of them; by
             default, the data set is read. Either happens at the first filter alone.
+        check_index: raises ConfigError where the index of a domain cannot be filtered, since it was
+            built before passages had fields; called once for each domain, at its first filter.
 
     Raises:
         ConfigError: the text is not a filter.
@@ -62,11 +64,15 @@ class RetrieverFilter:
         dataset: Dataset,
         store: Store,
         open_passages: Callable[[str], Iterable[Passage]] | None = None,
+        check_index: Callable[[str], None] | None = None,
     ) -> None:
         self.own = read_filter(text)
         self._dataset = dataset
         self._store = store
         self._open_passages = open_passages or dataset.corpus
+        self._check_index = check_index
+        self._checked: set[str] = set()
+        """The domains whose indexes are known to have fields."""
         self._indexes: dict[str, FieldIndex] = {}
         self._locks: dict[str, threading.Lock] = {}
 
@@ -85,6 +91,9 @@ class RetrieverFilter:
                 if len(domains) == 1:
                     raise
                 raise ConfigError(f"corpus {each!r}: {error}") from error
+            if self._check_index and each not in self._checked:
+                self._check_index(each)
+                self._checked.add(each)
 
     def find_condition(self, queries: Sequence[Query]) -> Condition | None:
         """Return the condition that all passages of a search must match; None where there is none.
@@ -132,3 +141,20 @@ class RetrieverFilter:
                     digest(["fields", known, domain]) if known else "",
                 )
             return self._indexes[domain]
+
+
+class FilteringRetriever(Retriever):
+    """A retriever that obeys its own filter and those of queries.
+
+    A subclass makes `filters` in its constructor, and searches what `filters.find_condition` or
+    `filters.find_positions` leaves.
+    """
+
+    filters: RetrieverFilter
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        self.filters.check(filter, domain)
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """Return `filter`, the condition on fields, where there is one."""
+        return self.filters.explain(queries)

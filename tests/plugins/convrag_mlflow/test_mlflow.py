@@ -5,13 +5,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag import ConfigError
+from convrag.api.errors import FolderInUse
 from convrag.concurrency.locks import hold_folder
 from convrag.testing import TrackerContract
 from convrag_mlflow import connection
@@ -32,15 +35,14 @@ def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return run_convrag(arguments, folder, environment=ENVIRONMENT, libraries=LIBRARIES)
 
 
-def start(*arguments: str, folder: Path) -> StartedCommand:
-    nothing = subprocess.DEVNULL
+def start(*arguments: str, folder: Path, output: IO[str]) -> StartedCommand:
     return StartedCommand(
         arguments,
         folder,
         environment=ENVIRONMENT,
         libraries=LIBRARIES,
-        stdout=nothing,
-        stderr=nothing,
+        stdout=output,
+        stderr=output,
     )
 
 
@@ -170,9 +172,48 @@ def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_p
         ["limit=1", "generator=none", f"top_k={n}", f"store.path=store{n}"] for n in range(3, 6)
     ]
     commands.append(["-m", "limit=1", "generator=none", "rewriter=none,last_n"])
-    started = [start(*command, folder=tmp_path) for command in commands]
+    started = []
+    for number, command in enumerate(commands):
+        with (tmp_path / f"{number}.txt").open("w") as file:
+            started.append(start(*command, folder=tmp_path, output=file))
     assert [process.wait(timeout=300) for process in started] == [0] * 4
-    assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 6
+    written = [(tmp_path / f"{number}.txt").read_text() for number in range(4)]
+    assert all("Logged to MLflow" in text for text in written), written
+    assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 6, written
+
+
+@IGNORED
+def test_a_run_that_is_ended_as_abandoned_is_held_meanwhile(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its process might begin again, and end it, between the question and the answer."""
+    from convrag_mlflow.experiment import FOLDER, KIND, Experiment
+
+    experiment = Experiment(f"sqlite:///{here}/outputs/mlflow.db", "convrag")
+    abandoned = here / "outputs/abandoned"
+    abandoned.mkdir()
+    experiment.create_run("abandoned", {KIND: "run", FOLDER: str(abandoned)})
+    set_terminated = experiment.client.set_terminated
+    in_use = []
+
+    def look(run_id: str, status: str) -> None:
+        with ThreadPoolExecutor() as pool:
+            in_use.append(pool.submit(is_in_use, abandoned).result())
+        set_terminated(run_id, status)
+
+    monkeypatch.setattr(experiment.client, "set_terminated", look)
+    experiment.end_abandoned(here / "outputs/new")
+    assert in_use == [True]
+    assert not is_in_use(abandoned)
+    assert [run["status"] for run in read_runs(here)] == ["KILLED"]
+
+
+def is_in_use(folder: Path) -> bool:
+    try:
+        with hold_folder(folder):
+            return False
+    except FolderInUse:
+        return True
 
 
 @IGNORED

@@ -144,6 +144,7 @@ def test_markdown_streams_and_a_window_may_change_its_size(start: Start) -> None
     terminal = start(
         *TALKER,
         f"llm.text='## Title\n\n- **one**\n- two\n\n{words} [1].'",
+        "llm.delay=0.1",  # most words are still to come when the window changes
         "task.suggestions=1",
         columns=60,
     )
