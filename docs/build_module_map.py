@@ -120,8 +120,8 @@ def build_folder(folder: Path) -> str:
     subject = SUBJECTS.get(name) or find_first_sentence(docstring)
     modules = list_modules(folder)
     tests = [module for module in modules if is_test(module)]
-    heading = " ".join([f"**`{name}`**", subject, *map(name_module, tests)])
-    lines = [heading.replace("  ", " ").rstrip(), ""]
+    parts = [f"**`{name}`**", subject, *map(name_module, tests)]
+    lines = [" ".join(part for part in parts if part), ""]
     others = (module for module in modules if module not in tests)
     lines.extend(f"* {name_module(module)}: {describe_module(module)}" for module in others)
     return "\n".join(lines).rstrip()

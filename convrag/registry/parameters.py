@@ -1,4 +1,4 @@
-"""The parameters of a constructor: what a user can set, stages that are injected, `operational`."""
+"""The parameters of an option: those that a user sets, and stages that are injected."""
 
 import inspect
 import types

@@ -1,4 +1,4 @@
-"""leaderboard.tex: the leaderboard as a tabular for a paper, stars at significant ones."""
+"""leaderboard.tex: the leaderboard as a table for a paper, stars at significant differences."""
 
 from collections.abc import Sequence
 from math import isnan

@@ -22,9 +22,9 @@ ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
 SUBJECTS = sorted(path.parent for path in PACKAGE.glob("sdk/*/__init__.py"))
 
 
-def list_files(folder: Path, suffix: str = ".py") -> list[str]:
+def list_files(folder: Path) -> list[str]:
     """List the names of a folder's modules, without `__init__`."""
-    return sorted(path.stem for path in folder.glob(f"*{suffix}") if path.stem != "__init__")
+    return sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
 
 
 PLUGINS = sorted(

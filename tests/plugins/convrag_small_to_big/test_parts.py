@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from convrag_wider.parts import Part, Span, divide_spans
+from convrag_small_to_big.parts import Part, Span, divide_spans
 
 
 def divide(*parts: tuple[str, tuple[int, int], tuple[int, int]]) -> list[tuple[str, int, int]]:

@@ -14,18 +14,18 @@ def convrag_register(register: Register) -> None:
     register(
         "context",
         "window",
-        "convrag_wider.contexts:WindowContext",
+        "convrag_small_to_big.contexts:WindowContext",
         "Show the model each passage with the passages before and after it in its document.",
     )
     register(
         "context",
         "section",
-        "convrag_wider.contexts:SectionContext",
+        "convrag_small_to_big.contexts:SectionContext",
         "Show the model the whole section of each passage, within a number of tokens.",
     )
     register(
         "context",
         "document",
-        "convrag_wider.contexts:DocumentContext",
+        "convrag_small_to_big.contexts:DocumentContext",
         "Show the model the whole documents of the passages where they are short.",
     )

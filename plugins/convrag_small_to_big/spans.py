@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from convrag import Document
 from convrag.sdk.text.sentences import find_sentence_spans
-from convrag_wider.parts import Span
+from convrag_small_to_big.parts import Span
 
 CHARACTERS_OF_A_TOKEN = 20
 """Characters of a long token; a text with more of them for each token is too long uncounted."""

@@ -27,8 +27,8 @@ from convrag import (
     Store,
 )
 from convrag.sdk.search.corpus import Corpus
-from convrag_wider.parts import Part, Span, divide_spans
-from convrag_wider.spans import CHARACTERS_OF_A_TOKEN, find_section, widen_by_sentences
+from convrag_small_to_big.parts import Part, Span, divide_spans
+from convrag_small_to_big.spans import CHARACTERS_OF_A_TOKEN, find_section, widen_by_sentences
 
 
 @dataclass

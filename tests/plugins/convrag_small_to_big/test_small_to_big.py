@@ -11,9 +11,9 @@ from convrag import Context, Conversation, Dataset, Document, Hit, Passage, Pipe
 from convrag.api.documents import Heading
 from convrag.sdk.data.document_passages import cut_passages
 from convrag.testing import ContextContract, TinyDataset
-from convrag_wider.contexts import DocumentContext, SectionContext, WindowContext
-from convrag_wider.parts import Span
-from convrag_wider.spans import find_section, widen_by_sentences
+from convrag_small_to_big.contexts import DocumentContext, SectionContext, WindowContext
+from convrag_small_to_big.parts import Span
+from convrag_small_to_big.spans import find_section, widen_by_sentences
 
 SENTENCES = [
     "# Leave",
