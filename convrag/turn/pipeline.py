@@ -235,7 +235,7 @@ class Pipeline:
         )
         with self._hold(conversation_id, domain) as conversation:
             question = self._make_question(conversation, text, profile)
-            question = replace(question, filter=self._read_filter(filter, conversation.domain))
+            question = replace(question, filter=self.read_filter(filter, conversation.domain))
             record = self.answer(question, options)
             check_cancelled()
             self.conversations.append(conversation, record)
@@ -284,7 +284,7 @@ class Pipeline:
             question = replace(
                 question,
                 profile=_check_profile(profile),
-                filter=self._read_filter(filter, conversation.domain),
+                filter=self.read_filter(filter, conversation.domain),
             )
             record = self.answer(question, replace(options, attempt=conversation.attempt + 1))
             check_cancelled()
@@ -335,6 +335,25 @@ class Pipeline:
             question = self._make_question(conversation, text, profile)
             return self._start_turn(question, TurnOptions()).rewrite()
 
+    def read_filter(self, given: str | Filter | None, domain: str) -> Filter | None:
+        """Read the filter of a turn, and check it as `turn` does.
+
+        Args:
+            given: the filter; None or a blank text for none.
+            domain: the corpus that is searched.
+
+        Raises:
+            ConfigError: it cannot be read, names a field that the corpus does not have, or is not
+                possible with this retriever.
+        """
+        if isinstance(given, str):
+            condition = parse_filter(given) if given.strip() else None
+        else:
+            condition = given
+        if condition is not None:
+            self.stages.retriever.check_filter(condition, domain)
+        return condition
+
     def reset(self, conversation_id: str) -> None:
         """Remove the turns of a conversation, which begins anew; an unknown id has no effect."""
         self.conversations.reset(conversation_id)
@@ -382,16 +401,6 @@ class Pipeline:
         if domain not in self.domains:
             raise UnknownName("domain", str(domain), self.domains)
         return self.conversations.begin(conversation_id, domain, configuration=self.configuration)
-
-    def _read_filter(self, given: str | Filter | None, domain: str) -> Filter | None:
-        """Read the filter of a turn, None for an empty one, and check it. Raises ConfigError."""
-        if isinstance(given, str):
-            condition = parse_filter(given) if given.strip() else None
-        else:
-            condition = given
-        if condition is not None:
-            self.stages.retriever.check_filter(condition, domain)
-        return condition
 
     def _make_question(self, conversation: Session, text: str, profile: Sequence[str]) -> Question:
         question = conversation.make_question(text, hide_history=self.settings.history == "none")

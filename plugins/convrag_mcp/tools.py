@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
@@ -47,6 +47,15 @@ Id = Annotated[
 Domain = Annotated[
     str,
     Field(description="The collection to search; needed only where there are several."),
+    AfterValidator(replace_unusable),
+]
+Condition = Annotated[
+    str,
+    Field(
+        description="What the fields of passages must be, as 'product=kettle and year>=2023'; "
+        "empty for all passages.",
+        max_length=2000,
+    ),
     AfterValidator(replace_unusable),
 ]
 
@@ -98,7 +107,12 @@ class Tools:
         self._conversations = next(iter(pipelines.values())).conversations
 
     async def search(
-        self, question: Text, top_k: Count = 5, conversation: Id = "", domain: Domain = ""
+        self,
+        question: Text,
+        top_k: Count = 5,
+        conversation: Id = "",
+        domain: Domain = "",
+        filter: Condition = "",
     ) -> Found:
         """Find passages of the documents for a question, with their places. Nothing is answered."""
 
@@ -106,7 +120,9 @@ class Tools:
             asked = session.make_question(
                 question, hide_history=pipeline.settings.history == "none"
             )
-            return pipeline.answer(asked, TurnOptions(top_k=top_k, generate=False))
+            condition = pipeline.read_filter(filter, session.domain)
+            options = TurnOptions(top_k=top_k, generate=False)
+            return pipeline.answer(replace(asked, filter=condition), options)
 
         record = await self._run(find, question, conversation, domain)
         passages = [
@@ -114,7 +130,13 @@ class Tools:
         ]
         return Found(passages, [query.text for query in record.queries])
 
-    async def ask(self, question: Text, conversation: Id = "", domain: Domain = "") -> Reply:
+    async def ask(
+        self,
+        question: Text,
+        conversation: Id = "",
+        domain: Domain = "",
+        filter: Condition = "",
+    ) -> Reply:
         """Answer a question from the documents, with citations.
 
         Pass the reply's `conversation` to follow up on it.
@@ -122,7 +144,7 @@ class Tools:
         sources: list[CitedSource] = []
 
         def take_turn(pipeline: Pipeline, session: Session) -> TurnRecord:
-            record = pipeline.turn(session.id, question)
+            record = pipeline.turn(session.id, question, filter=filter)
             sources.extend(list_sources(self._conversations.records(session.id)))
             return record
 

@@ -10,6 +10,7 @@ from logging.handlers import MemoryHandler
 
 from convrag import Pipeline, Query, TurnRecord
 from convrag.sdk.llm.streaming import Stream
+from convrag.sdk.search.filters import Filter
 from convrag.sdk.search.queries import summarise_queries
 from convrag.sdk.tasks.turns import Session, StageFinished, StageNotice, Stages, logs
 from convrag_tasks.chat.answer_display import DOING, PlainDisplay
@@ -28,6 +29,8 @@ class ChatConversation:
     def __init__(self, pipeline: Pipeline, screen: Screen, session: Session) -> None:
         self.pipeline = pipeline
         self.screen = screen
+        self.filter: Filter | None = None
+        """The condition on the fields of passages that holds until the user changes it."""
         self.go_on_with(session)
 
     @property
@@ -39,6 +42,14 @@ class ChatConversation:
         """Make another conversation the current one."""
         self.session = session
         self.reread()
+
+    def set_filter(self, text: str) -> None:
+        """Search only passages with such fields from now on; an empty text ends that.
+
+        Raises:
+            ConfigError: a turn would refuse the filter; the one before stays.
+        """
+        self.filter = self.pipeline.read_filter(text, self.session.domain)
 
     def has_turns(self) -> bool:
         """Whether there is a last turn; the user is told if there is none."""
@@ -64,7 +75,9 @@ class ChatConversation:
 
         It raises the exceptions of Pipeline.turn.
         """
-        turn = partial(self.pipeline.turn, self.id, text, domain=self.session.domain)
+        turn = partial(
+            self.pipeline.turn, self.id, text, domain=self.session.domain, filter=self.filter
+        )
         record, shown = self._answer(turn)
         self.records.append(record)
         self._show_end(record, self.records, shown)
@@ -77,7 +90,8 @@ class ChatConversation:
         Args:
             query: the query to search for instead of a rewrite.
         """
-        record, shown = self._answer(partial(self.pipeline.regenerate, self.id, query=query))
+        turn = partial(self.pipeline.regenerate, self.id, query=query, filter=self.filter)
+        record, shown = self._answer(turn)
         turns = [*self.records[:-1], record]
         if not record.error:
             self.records = turns

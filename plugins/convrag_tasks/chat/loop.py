@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 
-from convrag import ConvragError, TurnRecord
+from convrag import ConfigError, ConvragError, TurnRecord
 from convrag.sdk.errors import ConversationsUnusable, OtherConfiguration, RunStopped
 from convrag.sdk.llm.streaming import Stream
 from convrag.sdk.output.printable import count
@@ -96,6 +96,12 @@ class ChatLoop:
             "TEXT",
             "answer the last question again from what is found for TEXT",
             self._answer_from,
+        )
+        yield Command(
+            "filter",
+            "CONDITION",
+            "search only passages with such fields, as year>=2023; /filter off searches all again",
+            self._set_filter,
         )
         yield Command("again", "", "answer the last question again", lambda _: self._answer_again())
         yield Command(
@@ -211,6 +217,23 @@ class ChatLoop:
             self._drop_suggestions()
             self.chat.ask_again(query)
             self._suggest_questions()
+
+    def _set_filter(self, text: str) -> None:
+        """Set the filter of the turns to come, end it, or say what it is."""
+        if text:
+            try:
+                self.chat.set_filter("" if text == "off" else text)
+            except ConfigError as error:
+                self.screen.print_line(f"The filter stays as it was: {error}", "yellow")
+                return
+        if self.chat.filter is None:
+            self.screen.print_line(
+                "All passages are searched; /filter product=kettle searches some.", "dim"
+            )
+        else:
+            self.screen.print_line(
+                f"From now on: {self.chat.filter}. /filter off searches all again.", "dim"
+            )
 
     def _list_conversations(self) -> None:
         """Show the conversations that were used last, the newest one first."""

@@ -7,7 +7,7 @@ from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from convrag.sdk.data.rows import RecordRow
-from convrag_web.server.request_texts import FilledText
+from convrag_web.server.request_texts import FilledText, SearchFilter
 
 ConversationId = Annotated[str, Path(description="the conversation's id")]
 TurnNumber = Annotated[int, Path(ge=1, description="the turn's number, counted from 1")]
@@ -93,6 +93,7 @@ class RegenerateRequest(BaseModel):
     query: FilledText | None = Field(
         None, description="what to search for instead of a rewrite of the question"
     )
+    filter: SearchFilter = None
 
 
 class TurnRequest(RegenerateRequest):

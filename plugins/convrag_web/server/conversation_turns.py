@@ -101,7 +101,13 @@ class ConversationTurns:
         )
 
     async def ask(
-        self, id: str, question: str, query: str | None, number: int | None = None
+        self,
+        id: str,
+        question: str,
+        query: str | None,
+        *,
+        filter: str | None = None,
+        number: int | None = None,
     ) -> RunningTurn:
         """Start the next turn of a conversation.
 
@@ -109,6 +115,7 @@ class ConversationTurns:
             id: the conversation's id.
             question: the question.
             query: the query to search for; None for a rewrite of the question.
+            filter: the condition on the fields of passages; None for none.
             number: the number that the turn must get; None for any.
 
         Raises:
@@ -119,18 +126,22 @@ class ConversationTurns:
             if number is not None and number != self.conversations.count_turns(id) + 1:
                 message = "the conversation has gone on meanwhile; send the request again"
                 raise RequestError(409, message, code="conversation_changed")
-            return model.pipeline.turn(id, question, query=query, listener=tell, stages=True)
+            return model.pipeline.turn(
+                id, question, query=query, filter=filter, listener=tell, stages=True
+            )
 
         return await self._start(id, take_turn)
 
-    async def regenerate(self, id: str, query: str | None) -> RunningTurn:
-        """Start to answer the last question again. Raises RequestError as `ask` does."""
+    async def regenerate(self, id: str, query: str | None, filter: str | None) -> RunningTurn:
+        """Start to answer the last question again; arguments and errors are those of `ask`."""
 
         def take_turn(session: Session, model: ServedModel, tell: Tell) -> TurnRecord:
             if not session.history:
                 message = "the conversation has no turn yet: ask its first question"
                 raise RequestError(409, message, code="no_turn")
-            return model.pipeline.regenerate(id, query=query, listener=tell, stages=True)
+            return model.pipeline.regenerate(
+                id, query=query, filter=filter, listener=tell, stages=True
+            )
 
         return await self._start(id, take_turn)
 

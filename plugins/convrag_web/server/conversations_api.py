@@ -58,7 +58,7 @@ register_url_convertor("conversation", ConversationIdConvertor())
 _CONVERSATION = "/conversations/{conversation_id:conversation}"
 _LAST_STAGE = Stages._fields[-1]
 _FIRST_MODEL = schemas.NewConversation(model=None, domain=None)
-_SAME_QUERY = schemas.RegenerateRequest(query=None)
+_SAME_QUERY = schemas.RegenerateRequest(query=None, filter=None)
 _ERROR_EVENT = "error"
 
 router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
@@ -93,7 +93,9 @@ async def ask(
     max_characters = parts.options.max_characters
     check_length(request.question, "question", max_characters)
     check_length(request.query or "", "query", max_characters)
-    starting = parts.turns.ask(conversation_id, request.question, request.query)
+    starting = parts.turns.ask(
+        conversation_id, request.question, request.query, filter=request.filter
+    )
     return await _stream_shared(parts, conversation_id, request.question, starting)
 
 
@@ -105,7 +107,7 @@ async def regenerate(
 ) -> Response:
     """Answer the last question again, with the events of a turn; the new turn replaces the last."""
     check_length(request.query or "", "query", parts.options.max_characters)
-    starting = parts.turns.regenerate(conversation_id, request.query)
+    starting = parts.turns.regenerate(conversation_id, request.query, request.filter)
     return await _stream_shared(parts, conversation_id, "", starting)
 
 

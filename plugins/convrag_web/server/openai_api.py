@@ -95,7 +95,7 @@ async def respond(parts: Parts, request: ResponseRequest, http: Request) -> Resp
     number = len(history.records) + len(pairs) + 1
     form = ResponseForm(f"{id}.{number}", request, stored=True)
     reply = _make_cited_reply(parts, model, http, history)
-    turn = await parts.turns.ask(id, question, None, number)
+    turn = await parts.turns.ask(id, question, None, filter=request.filter, number=number)
     return await _send(turn, form, reply, bool(request.stream))
 
 
@@ -158,7 +158,8 @@ async def _answer_unstored(
         [to_turn(record) for record in history.records],
         hide_history=model.pipeline.settings.history == "none",
     )
-    turn = await parts.runner.start(partial(model.answer, question, stream), lambda: model.name)
+    answer = partial(model.answer, question, request.filter, stream)
+    turn = await parts.runner.start(answer, lambda: model.name)
     return await _send(turn, form, _make_cited_reply(parts, model, http, history), stream)
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from convrag_web.server.request_texts import FilledText, Text
+from convrag_web.server.request_texts import FilledText, SearchFilter, Text
 
 STOP: Any = Field(fail_fast=True)
 """A list is invalid at its first invalid item: a description of each would take seconds."""
@@ -47,6 +47,7 @@ class ModelRequest(BaseModel):
 
     model: str | None = Field(None, description="its name; by default the first of GET /v1/models")
     domain: str | None = Field(None, description="the corpus to ask, if the model has several")
+    filter: SearchFilter = None
     stream: bool | None = False
     tool_choice: Literal["auto", "none"] | None = None
     convrag: bool = Field(

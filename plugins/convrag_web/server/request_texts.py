@@ -21,6 +21,16 @@ FilledText = Annotated[Text, AfterValidator(_require_text), Field(min_length=1, 
 """A text that is not blank."""
 
 
+SearchFilter = Annotated[
+    str | None,
+    Field(
+        max_length=2000,
+        description='what the fields of the passages must be: "product=kettle and year>=2023"',
+    ),
+]
+"""A condition on the fields of passages, in the language of `retriever.filter`."""
+
+
 def check_length(text: str, param: str, limit: int) -> None:
     """Raise RequestError if a text has more characters than the limit."""
     if len(text) > limit:

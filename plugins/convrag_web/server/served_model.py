@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from omegaconf import OmegaConf
@@ -135,16 +136,20 @@ class ServedModel:
         """Return a passage of a corpus. Raises RequestError if it is not there any more."""
         return self.data.find_passage(self.choose_domain(domain), passage_id)
 
-    def answer(self, question: Question, stream: bool, tell: Tell) -> TurnRecord:
+    def answer(
+        self, question: Question, filter: str | None, stream: bool, tell: Tell
+    ) -> TurnRecord:
         """Answer a question outside of any stored conversation.
 
         Args:
             question: the question with its history.
+            filter: the condition on the fields of passages; None for none.
             stream: whether `tell` gets the events of the turn.
             tell: is called with each event.
         """
         options = TurnOptions(listener=tell if stream else None, stages=stream)
-        return self.pipeline.answer(question, options)
+        condition = self.pipeline.read_filter(filter, question.domain)
+        return self.pipeline.answer(replace(question, filter=condition), options)
 
     def reply(
         self, id: str, messages: Sequence[Message], chore: str | None, stream: bool, tell: Tell

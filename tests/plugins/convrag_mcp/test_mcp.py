@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from convrag import Conversations, Pipeline
+from convrag import Conversations, Passage, Pipeline
 from convrag.testing import TaskContract
 from convrag_mcp.task import McpTask
 from convrag_web.server.guard import Access
@@ -92,6 +92,37 @@ def test_the_tools(server):
     assert {
         each.id for each in server[1].list()
     } == kept  # what was searched for or rewritten alone leaves none
+
+
+def test_passages_are_filtered_by_their_fields(tmp_path):
+    from convrag_mcp.task import take_turn
+    from convrag_mcp.tools import make_server
+
+    manuals = [
+        Passage("k1", "The kettle stops.", metadata={"fields": {"product": "kettle"}}),
+        Passage("p1", "The pot stops leaking.", metadata={"fields": {"product": "pot"}}),
+    ]
+    pipeline = Pipeline.over(
+        manuals,
+        "llm=extractive",
+        "retriever=bm25",
+        "rewriter=none",
+        f"store.path={tmp_path / 'store'}",
+        conversations=Conversations(tmp_path / "conversations.db"),
+    )
+
+    async def talk():
+        async with mcp.Client(make_server({"manuals": pipeline}, None, take_turn)) as client:
+            asked = {"question": "How does it stop?", "filter": "product=pot"}
+            found = await call(client, "search", **asked)
+            assert [passage["id"] for passage in found["passages"]] == ["p1"]
+            answer = await call(client, "ask", **asked)
+            assert "kettle" not in answer["answer"]
+            wrong = await call(client, "ask", **{**asked, "filter": "color=red"})
+            assert "color" in wrong
+            assert "product" in wrong
+
+    asyncio.run(talk())
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -1,5 +1,6 @@
 """The commands of a chat: what they print and write."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,9 @@ import pytest
 
 from chat_toys import Chat
 from convrag.api.answers import Answer
+from convrag.api.errors import ConfigError
 from convrag.api.evidence import Evidence, EvidenceItem
+from convrag.api.filters import Filter
 from convrag.api.passages import Hit, Passage
 from convrag.api.queries import Query
 from convrag.api.records import TurnRecord
@@ -20,6 +23,7 @@ from convrag.sdk.data.transcript import (
 )
 from convrag_tasks.chat.screen import Screen
 from convrag_tasks.turn_trace import explain_query
+from toys import ListRetriever
 
 Output = pytest.CaptureFixture[str]
 
@@ -248,7 +252,7 @@ def test_save_history_help_and_unknown_commands(chat: Chat, tmp_path: Path, caps
     )
     assert "Ask a question first." in out
     assert "> tea?\nIt is tea? [7]" in out
-    assert "/passage NUMBER a passage" in out
+    assert re.search(r"/passage NUMBER +a passage", out)
     assert "There is no command /x. /help lists them." in out
     assert "Did you mean /sources?" in out
     assert "x" * 100 not in out
@@ -343,3 +347,35 @@ def test_a_line_break_in_a_title_begins_no_line(capsys: Output) -> None:
     screen.show_passage(list_sources(records)[0], [])
     lines = capsys.readouterr().out.splitlines()
     assert not any(line.lstrip().startswith(("No answer", ">", "[9]", "forged")) for line in lines)
+
+
+class YearRetriever(ListRetriever):
+    """Its passages have a year."""
+
+    def check_filter(self, filter: Filter, domain: str | None = None) -> None:
+        if "year" not in str(filter):
+            raise ConfigError("there is no field 'color', there is: year")
+
+
+def test_a_filter_holds_until_it_is_taken_off(chat: Chat, capsys: Output) -> None:
+    chat.pipeline.stages = chat.pipeline.stages._replace(retriever=YearRetriever())
+    chat.type(
+        "/filter",
+        "tea?",
+        "/filter year>=2023",
+        "milk?",
+        "/again",
+        "/filter color=red",
+        "/filter year>=",
+        "/filter",
+        "sugar?",
+        "/filter off",
+        "salt?",
+    )
+    out = capsys.readouterr().out
+    assert out.count("All passages are searched") == 2
+    assert out.count("From now on: year >= 2023. /filter off searches all again.") == 2
+    assert "The filter stays as it was: there is no field 'color', there is: year" in out
+    assert "The filter stays as it was: this filter cannot be read" in out
+    filters = [str(record.queries[0].filter) for record in chat.kept]
+    assert filters == ["None", "year >= 2023", "year >= 2023", "None"]

@@ -17,7 +17,7 @@ from served import RunningServer, serve
 
 SCHEMATHESIS = """\
 # Which models and domains there are, and that the last message must be the user's, does not stand in the schema; that
-# 0 is taken for false, neither.
+# 0 is taken for false, neither; nor does the language of filters.
 [[operations]]
 include-name = "POST /v1/chat/completions"
 [operations.checks.positive_data_acceptance]
@@ -34,6 +34,22 @@ expected-statuses = ["2xx", 400, 404]
 include-name = "POST /api/conversations"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 404]
+
+[[operations]]
+include-name = "POST /api/conversations/{conversation_id}/turns"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 404, 409]
+
+[[operations]]
+include-name = "POST /api/conversations/{conversation_id}/regenerate"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 404, 409]
+
+# A new conversation has no turn in progress.
+[[operations]]
+include-name = "GET /api/conversations/{conversation_id}/turns"
+[operations.checks.ensure_resource_availability]
+enabled = false
 """
 
 
