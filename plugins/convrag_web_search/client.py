@@ -147,19 +147,16 @@ def send_once(request: Request, timeout: float) -> bytes:
     import urllib3
 
     try:
-        response = (
-            find_pools()
-            .find(request.url)
-            .urlopen(
-                request.method,
-                request.url,
-                body=request.body or None,
-                headers={**request.headers, "user-agent": "convrag", "accept-encoding": "gzip"},
-                retries=False,
-                redirect=False,
-                timeout=urllib3.Timeout(total=timeout),
-                preload_content=False,
-            )
+        pool = find_pools().find(request.url)
+        response = pool.urlopen(
+            request.method,
+            request.url,
+            body=request.body or None,
+            headers={**request.headers, "user-agent": "convrag", "accept-encoding": "gzip"},
+            retries=False,
+            redirect=False,
+            timeout=urllib3.Timeout(total=timeout),
+            preload_content=False,
         )
     except urllib3.exceptions.HTTPError as error:
         raise Failure(f"it does not answer ({type(error).__name__})") from None
